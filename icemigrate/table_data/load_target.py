@@ -52,6 +52,12 @@ class LoadTarget(Frozen):
         """Whether files for the other one are files for this one too."""
         return self.layout == other.layout
 
+    def has_columns_of(self, other: LoadTarget) -> bool:
+        """Whether it is the same table with the same columns."""
+        mine, others = self.metadata, other.metadata
+        is_same = mine["table-uuid"] == others["table-uuid"]
+        return is_same and current_schema_id(mine) == current_schema_id(others)
+
     @property
     def layout(self) -> tuple[object, ...]:
         """What files depend on."""

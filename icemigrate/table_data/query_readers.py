@@ -6,7 +6,7 @@ tables.  ``tests/spark/test_query_readers.py`` compares both with Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -38,6 +38,7 @@ class ReaderChoice(Frozen):
 
 _DUCKDB_LACKS = ("unknown", "timestamptz_ns")
 """Types that DuckDB 1.5.5 refuses; it reads ``variant``, which is given as JSON."""
+_DUCKDB_FORMATS = frozenset({"PARQUET", "PUFFIN"})
 _PYICEBERG_LACKS = ("variant",)
 _NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
 
@@ -48,10 +49,25 @@ def choose_reader(table: str, metadata: PointMetadata) -> ReaderChoice:
     :param table: its name, for errors.
     :raises IcemigrateError: neither reader can read it.
     """
-    against_duckdb = next(_against_duckdb(metadata), None)
+    against_duckdb = reason_against_duckdb(metadata)
     if against_duckdb is None:
         return ReaderChoice(ReaderKind.DUCKDB, "it reads all files and types of this table")
     return reader_without_duckdb(table, metadata, against_duckdb)
+
+
+def reason_against_duckdb(metadata: PointMetadata) -> str | None:
+    """Why DuckDB cannot read one state of a table, by its metadata; ``None`` where it can."""
+    return next(_against_duckdb(metadata), None)
+
+
+def reason_against_formats(formats: Iterable[str]) -> str | None:
+    """Why DuckDB cannot read files of some formats; ``None`` where it can.
+
+    :param formats: of data files and delete files, as manifests name them.
+    """
+    others = {name.upper() for name in formats} - _DUCKDB_FORMATS
+    names = sorted(name if name == "ORC" else name.title() for name in others)
+    return f"its data files are in {' and '.join(names)}" if names else None
 
 
 def reader_without_duckdb(table: str, metadata: PointMetadata, reason: str) -> ReaderChoice:

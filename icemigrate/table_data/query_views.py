@@ -19,7 +19,12 @@ from icemigrate.table_data.duckdb_session import (
 )
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import PointMetadata
-from icemigrate.table_data.query_readers import ReaderChoice, ReaderKind, reader_without_duckdb
+from icemigrate.table_data.query_readers import (
+    ReaderChoice,
+    ReaderKind,
+    reader_without_duckdb,
+    reason_against_formats,
+)
 from icemigrate.table_data.query_scans import scan_to_arrow
 from icemigrate.table_data.table_points import ResolvedPoint
 from icemigrate.table_data.table_session import CurrentTable, TableSession
@@ -27,7 +32,6 @@ from icemigrate.table_data.table_session import CurrentTable, TableSession
 if TYPE_CHECKING:
     import duckdb
 
-_READ_FORMATS = ("PARQUET", "PUFFIN")
 _LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path")
 
 
@@ -56,11 +60,11 @@ class TableRead(Frozen):
 class _OtherFiles(Frozen):
     """What DuckDB must know of a snapshot's files before it opens one.
 
-    :param formats: formats that it does not read.
+    :param reason: why it does not read their formats; ``None`` where it does.
     :param outside: files that are not in the folders of the table, such as ones that another client added.
     """
 
-    formats: tuple[str, ...] = ()
+    reason: str | None = None
     outside: tuple[str, ...] = ()
 
 
@@ -90,9 +94,8 @@ def create_views(
                     listed = ", ".join(map(text_literal, wanted)) or "NULL"
                     source += f" WHERE filename IN ({listed})"
                 outside += other.outside
-                if other.formats:
-                    reason = f"its data files are in {' and '.join(other.formats)}"
-                    choice = reader_without_duckdb(read.declared, read.metadata, reason)
+                if other.reason is not None:
+                    choice = reader_without_duckdb(read.declared, read.metadata, other.reason)
                     read = replace(read, reader=choice)
             if read.reader.kind is ReaderKind.PYICEBERG:
                 rows = scan_to_arrow(session, read.declared, read.metadata)
@@ -118,12 +121,11 @@ def _iceberg_scan(
         return source, _OtherFiles()
     inside = " OR ".join(f"starts_with(file_path, {text_literal(folder)})" for folder in _folders(read))
     found = connection.execute(
-        "SELECT DISTINCT upper(file_format), CASE WHEN NOT (" + inside + ") THEN file_path END "
+        "SELECT DISTINCT file_format, CASE WHEN NOT (" + inside + ") THEN file_path END "
         f"FROM iceberg_metadata({location}) WHERE status <> 'DELETED'"
     ).fetchall()
-    formats = sorted({form.title() for form, _ in found if form not in _READ_FORMATS} - {"Orc"})
-    formats += ["ORC"] * any(form == "ORC" for form, _ in found)
-    return source, _OtherFiles(tuple(formats), tuple(path for _, path in found if path is not None))
+    reason = reason_against_formats(file_format for file_format, _ in found)
+    return source, _OtherFiles(reason, tuple(path for _, path in found if path is not None))
 
 
 def _view_columns(schema: Schema) -> str:

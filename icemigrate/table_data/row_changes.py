@@ -5,7 +5,8 @@ A row changes where the condition is true; where it is false or null, the row st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen, replace
@@ -16,7 +17,7 @@ from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.parquet_output import NullInRequired, copy_to_table, write_parquet
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_expressions import RowExpression, parse_row_expression
-from icemigrate.table_data.row_readers import spark_reason, stored_rows
+from icemigrate.table_data.row_readers import SparkNeeded, stored_rows
 from icemigrate.table_data.row_relations import cast_sql
 from icemigrate.table_data.spark_row_changes import (
     NoteSpark,
@@ -59,16 +60,16 @@ def delete_data(
     :raises UsageError: there is no such table, or the condition is not valid.
     """
     table = load_for_rows(session, name)
-    target = load_target(table)
-    condition = parse_row_expression(where, target, "--where")
-    if (reason := spark_reason(table, target, DELETE_MODE)) is not None:
-        on_spark(reason)
-        return delete_in_spark(session, table, condition, reason)
+    condition = parse_row_expression(where, load_target(table), "--where")
 
     def rewritten(columns: str, rows: str, _db: LoadDatabase, _target: LoadTarget) -> str:
         return f"SELECT {columns} FROM {rows} WHERE {condition.sql} IS NOT TRUE"
 
-    done = _rewrite(session, name, condition, rewritten)
+    try:
+        done = _rewrite(session, name, DELETE_MODE, condition, rewritten)
+    except SparkNeeded as needed:
+        on_spark(needed.reason)
+        return delete_in_spark(session, needed.table, condition, needed.reason)
     return replace(done, deleted=done.updated, updated=0)
 
 
@@ -88,22 +89,22 @@ def update_data(
     """
     if not updates:
         raise UsageError("there is no column to set", "give `column = expression`")
-    table = load_for_rows(session, name)
-    target = load_target(table)
+    target = load_target(load_for_rows(session, name))
     condition = parse_row_expression(where, target, "--where")
     values = {
         target.column(column).name: parse_row_expression(text, target, f"--set {column}")
         for column, text in updates.items()
     }
-    if (reason := spark_reason(table, target, UPDATE_MODE)) is not None:
-        on_spark(reason)
-        return update_in_spark(session, table, values, condition, reason)
 
     def rewritten(_columns: str, rows: str, db: LoadDatabase, now: LoadTarget) -> str:
         found = ", ".join(_updated(db, rows, now, values, condition))
         return f"SELECT {found} FROM {rows}"
 
-    return _rewrite(session, name, condition, rewritten)
+    try:
+        return _rewrite(session, name, UPDATE_MODE, condition, rewritten)
+    except SparkNeeded as needed:
+        on_spark(needed.reason)
+        return update_in_spark(session, needed.table, values, condition, needed.reason)
 
 
 def _updated(
@@ -131,18 +132,20 @@ NewRowsQuery = Callable[[str, str, LoadDatabase, LoadTarget], str]
 
 
 def _rewrite(
-    session: TableSession, name: str, condition: RowExpression, query: NewRowsQuery
+    session: TableSession, name: str, mode: str, condition: RowExpression, query: NewRowsQuery
 ) -> RowChangeOutcome:
-    """Write the files again that have a row for which a condition is true."""
-    import duckdb
+    """Write the files again that have a row for which a condition is true.
 
+    :param mode: the property with the mode of the change.
+    :raises SparkNeeded: the table cannot be changed without Spark, or no longer after a conflict.
+    """
     count = 0
     with open_load_database() as db:
 
         def prepare(table: CurrentTable, _earlier: RowChange | None) -> RowChange:
             nonlocal count
             target = load_target(table)
-            rows = stored_rows(db, table, target, session.store.files)
+            rows = stored_rows(db, table, target, session.store.files, mode)
             if rows is None:
                 count = 0
                 return RowChange(table, ())
@@ -158,15 +161,13 @@ def _rewrite(
             written = write_parquet(db, query(columns, chosen, db, target), target)
             return RowChange(table, copy_to_table(written, target, session.store.files), frozenset(found))
 
-        try:
-            done = commit_rows(session, name, prepare)
-        except NullInRequired:
-            raise UsageError(
-                f"a required column of table `{name}` would become null", "nothing is changed"
-            ) from None
-        except duckdb.Error as error:
-            reason = str(error).partition("\n")[0]
-            raise UsageError(f"table `{name}` is not changed: {reason}") from error
+        with row_change_errors(name):
+            try:
+                done = commit_rows(session, name, prepare)
+            except NullInRequired:
+                raise UsageError(
+                    f"a required column of table `{name}` would become null", "nothing is changed"
+                ) from None
     change = done.change
     return RowChangeOutcome(
         snapshot_id=done.snapshot_id,
@@ -174,6 +175,21 @@ def _rewrite(
         files_removed=len(change.removed),
         files_added=len(change.data),
     )
+
+
+@contextmanager
+def row_change_errors(name: str) -> Iterator[None]:
+    """Raise DuckDB's exceptions during a change of a table as errors of the project.
+
+    :raises UsageError: DuckDB refuses the change.
+    """
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        reason = str(error).partition("\n")[0]
+        raise UsageError(f"table `{name}` is not changed: {reason}") from error
 
 
 def files_relation(rows: str, files: Mapping[str, int]) -> str:

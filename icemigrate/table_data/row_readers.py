@@ -14,6 +14,7 @@ from icemigrate.table_data.duckdb_session import load_iceberg, quoted_identifier
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.query_metadata import point_metadata
+from icemigrate.table_data.query_readers import reason_against_duckdb, reason_against_formats
 from icemigrate.table_data.table_points import ResolvedPoint
 from icemigrate.table_data.table_session import CurrentTable
 
@@ -21,12 +22,20 @@ _VIRTUAL = frozenset({"filename", "file_row_number"})
 """Columns that DuckDB adds to the rows of a file."""
 
 
-def spark_reason(table: CurrentTable, target: LoadTarget, mode: str) -> str | None:
-    """Why a change of rows needs Spark; ``None`` where it does not.
+class SparkNeeded(Exception):
+    """Spark alone can make a change of rows.
 
-    :param mode: the property with the mode of the change.
-    :returns: a sentence with a subject, such as ``table `a.b` has ...``.
+    :ivar table: as it is now.
+    :ivar reason: a sentence with a subject, such as ``table `a.b` has ...``.
     """
+
+    def __init__(self, table: CurrentTable, reason: str) -> None:
+        super().__init__(reason)
+        self.table, self.reason = table, reason
+
+
+def _spark_reason(table: CurrentTable, target: LoadTarget, mode: str) -> str | None:
+    """Why a change of rows needs Spark, by the metadata of the table alone; ``None`` where it does not."""
     name, metadata = f"table `{target.name}`", target.metadata
     if metadata["format-version"] >= NEWEST_FORMAT_VERSION:
         return f"{name} has format version {metadata['format-version']}, whose rows keep their ids"
@@ -55,18 +64,34 @@ def _summary(table: CurrentTable) -> dict[str, str] | None:
     return dict(found.get("summary") or {})
 
 
-def stored_rows(db: LoadDatabase, table: CurrentTable, target: LoadTarget, files: FileStore) -> str | None:
+def stored_rows(
+    db: LoadDatabase, table: CurrentTable, target: LoadTarget, files: FileStore, mode: str
+) -> str | None:
     """The current rows in DuckDB, with their deletes applied; ``None`` for a table without a snapshot.
 
     The relation has the columns of the table, and ``filename``.
+
+    :param mode: the property with the mode of the change.
+    :raises SparkNeeded: the rows cannot be changed without Spark.
     """
+    if (reason := _spark_reason(table, target, mode)) is not None:
+        raise SparkNeeded(table, reason)
     metadata = table.metadata
     main = metadata["refs"].get(MAIN_BRANCH)
     if main is None:
         return None
     point = ResolvedPoint(main["snapshot-id"], current_schema_id(metadata))
     found = point_metadata(metadata, point, files.read)
-    path = db.temporary_file(".metadata.json", json.dumps(found.json, default=dict).encode())
-    load_iceberg(db.connection)
+    against = reason_against_duckdb(found)
+    if against is None:
+        path = db.temporary_file(".metadata.json", json.dumps(found.json, default=dict).encode())
+        location = text_literal(str(path))
+        load_iceberg(db.connection)
+        formats = db.query(
+            f"SELECT DISTINCT file_format FROM iceberg_metadata({location}) WHERE status <> 'DELETED'"
+        )
+        against = reason_against_formats(file_format for (file_format,) in formats)
+    if against is not None:
+        raise SparkNeeded(table, f"DuckDB does not read table `{target.name}`, because {against}")
     columns = ", ".join(quoted_identifier(column.name) for column in target.columns)
-    return f"(SELECT {columns}, filename FROM iceberg_scan({text_literal(str(path))}))"
+    return f"(SELECT {columns}, filename FROM iceberg_scan({location}))"

@@ -18,10 +18,10 @@ from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.parquet_output import NullInRequired, copy_to_table, write_parquet
-from icemigrate.table_data.row_changes import FILE, RowChangeOutcome, files_relation
+from icemigrate.table_data.row_changes import FILE, RowChangeOutcome, files_relation, row_change_errors
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_load import load_source, require_rows_fit
-from icemigrate.table_data.row_readers import spark_reason, stored_rows
+from icemigrate.table_data.row_readers import SparkNeeded, stored_rows
 from icemigrate.table_data.row_relations import missing_required
 from icemigrate.table_data.row_sources import RowSource
 from icemigrate.table_data.spark_row_changes import NoteSpark, merge_in_spark, no_note
@@ -96,34 +96,34 @@ def upsert_source(
     on_spark: NoteSpark,
 ) -> RowChangeOutcome:
     """Update or insert the rows of a source; see :func:`upsert`."""
-    table = load_for_rows(session, name)
-    first = load_target(table)
-    staged = _staged(db, first, source, on)
-    if (reason := spark_reason(table, first, MERGE_MODE)) is not None:
-        on_spark(reason)
-        return merge_in_spark(session, table, db, staged, reason)
+    first = load_target(load_for_rows(session, name))
     counts: dict[str, int] = {}
 
     def prepare(table: CurrentTable, _earlier: RowChange | None) -> RowChange:
         target = load_target(table)
-        if not target.is_laid_out_as(first):
+        if not target.has_columns_of(first):
             raise ConflictError(
                 f"another client changed the columns of table `{target.name}` during the upsert",
                 "run the upsert again",
             )
-        rows = stored_rows(db, table, target, session.store.files)
+        rows = stored_rows(db, table, target, session.store.files, MERGE_MODE)
         query, removed = _changed(db, target, rows, staged, counts)
         if query is None:
             return RowChange(table, ())
         written = write_parquet(db, query, target)
         return RowChange(table, copy_to_table(written, target, session.store.files), removed)
 
-    try:
-        done = commit_rows(session, name, prepare)
-    except NullInRequired:
-        raise UsageError(
-            f"a new row lacks a value that table `{name}` requires", "give all required columns"
-        ) from None
+    with row_change_errors(name):
+        staged = _staged(db, first, source, on)
+        try:
+            done = commit_rows(session, name, prepare)
+        except SparkNeeded as needed:
+            on_spark(needed.reason)
+            return merge_in_spark(session, needed.table, db, staged, needed.reason)
+        except NullInRequired:
+            raise UsageError(
+                f"a new row lacks a value that table `{name}` requires", "give all required columns"
+            ) from None
     found = RowChangeOutcome(
         snapshot_id=done.snapshot_id,
         files_removed=len(done.change.removed),

@@ -129,3 +129,20 @@ def test_equality_of_a_table_with_merge_on_read(tables: SparkTables) -> None:
     data = pa.table({"id": [4], "city": ["Lima"]})
     assert upsert(session, name, data, ["id"]).spark_reason is None
     assert [row[:2] for row in tables.rows(name)][:2] == [(4, "Lima"), (5, "C2")]
+
+
+def test_changes_of_rows_in_orc_and_avro(tables: SparkTables) -> None:
+    written, session = tables.written, tables.written.session
+    name = written.create(TABLE.format(version=2))
+    insert_data(session, name, ROWS[:1])
+    for number, file_format in ((200, "orc"), (201, "avro")):
+        tables.engine.sql(
+            f"ALTER TABLE {tables.name(name)} SET TBLPROPERTIES ('write.format.default' = '{file_format}')"
+        )
+        tables.engine.sql(f"INSERT INTO {tables.name(name)} (id, city) VALUES ({number}, 'Kyiv')")
+    reason = f"DuckDB does not read table `{name}`, because its data files are in Avro and ORC"
+    assert update_data(session, name, {"city": "'Lviv'"}, "id = 200").spark_reason == reason
+    data = pa.table({"id": [201, 202], "city": ["Odesa", "Lima"]})
+    assert upsert(session, name, data, ["id"]).spark_reason is not None
+    assert delete_data(session, name, "id = 1").spark_reason is not None
+    assert [row[:2] for row in tables.rows(name)] == [(200, "Lviv"), (201, "Odesa"), (202, "Lima")]

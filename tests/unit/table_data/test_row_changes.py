@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from icemigrate.errors import ExitCode, Mistakes, UsageError
-from icemigrate.metadata_engine.table_store import CommitConflict
+from icemigrate.metadata_engine import data_manifests
+from icemigrate.metadata_engine.data_files import data_file_record
+from icemigrate.metadata_engine.table_store import CommitConflict, TableCommit
 from icemigrate.table_data import row_changes, upsert_rows
 from icemigrate.table_data.insert_rows import insert_data
 from icemigrate.table_data.row_changes import RowChangeOutcome, delete_data, update_data
+from icemigrate.table_data.table_session import TableSession
 from icemigrate.table_data.upsert_rows import upsert
+from tests.support.table_project import TableProject
 from tests.support.written_tables import WrittenTables, _shared, written
 
 __all__ = ["_shared", "written"]
@@ -233,6 +238,55 @@ def test_spark_makes_what_python_cannot(
     assert notes == [f"table `{name}` {reason}"]
 
 
+@pytest.mark.parametrize(("file_format", "shown"), [("orc", "ORC"), ("AVRO", "Avro")])
+def test_spark_changes_rows_of_formats_that_duckdb_does_not_read(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch, file_format: str, shown: str
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            data_manifests,
+            "data_file_record",
+            lambda *args: {**data_file_record(*args), "file_format": file_format},
+        )
+        name = items(written)
+    assert (
+        changed_in_spark(written.session, name, monkeypatch)
+        == [f"DuckDB does not read table `{name}`, because its data files are in {shown}"] * 3
+    )
+
+
+def test_spark_changes_rows_of_a_partition_whose_nested_field_was_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = "columns: [{name: id, type: long}, {name: at, type: 'struct<city: string, street: string>'}]"
+    project = TableProject.create(tmp_path, f"tables: [{{name: s.t, {columns}, partition_by: [at.city]}}]")
+    with project.tables() as session:
+        insert_data(session, "s.t", [{"id": 1, "at": {"city": "Rome", "street": "Via Appia"}}])
+    project.migrate(2, "tables: [{name: s.t, partition_by: []}]")
+    project.migrate(3, "allow: [destructive]\ntables: [{name: s.t, drop_columns: [at.city]}]")
+    with project.tables() as session:
+        assert (
+            changed_in_spark(session, "s.t", monkeypatch)
+            == [
+                "DuckDB does not read table `s.t`, because a partition spec or a delete file needs a nested "
+                "field that was dropped"
+            ]
+            * 3
+        )
+
+
+def changed_in_spark(session: TableSession, name: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The notes of an update, an upsert and a delete, for which Spark has a substitute."""
+    notes, in_spark = list[str](), RowChangeOutcome(1, spark_reason="x")
+    monkeypatch.setattr(row_changes, "update_in_spark", lambda *_args: in_spark)
+    monkeypatch.setattr(row_changes, "delete_in_spark", lambda *_args: in_spark)
+    monkeypatch.setattr(upsert_rows, "merge_in_spark", lambda *_args: in_spark)
+    assert update_data(session, name, {"id": "2"}, "id = 1", notes.append) == in_spark
+    assert upsert(session, name, [{"id": 1}], ["id"], notes.append) == in_spark
+    assert delete_data(session, name, "true", notes.append) == in_spark
+    return notes
+
+
 def test_the_commands_report_counts(written: WrittenTables, capsys: pytest.CaptureFixture[str]) -> None:
     name, run = items(written), written.project.run
     assert run("table", "update", name, "--set", "city='Nice'", "--where", "id = 1") == ExitCode.OK
@@ -244,3 +298,44 @@ def test_the_commands_report_counts(written: WrittenTables, capsys: pytest.Captu
     assert run("table", "delete", name, "--where", "id = 99") == ExitCode.OK
     assert capsys.readouterr().out == f"No row of {name} changes.\n"
     assert run("table", "update", name, "--set", "city", "--where", "true") == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("change", ["delete", "upsert"])
+def test_a_table_that_needs_spark_after_a_conflict_is_changed_there(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    name, store, notes = items(written), written.session.store, list[str]()
+    commit, calls = store.commit, list[int]()
+
+    def upgraded_first(commits: Any, *args: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            table = written.session.load(name)
+            upgrade = {"action": "upgrade-format-version", "format-version": 3}
+            commit([TableCommit(table.name, table.stored, (upgrade,))])
+            raise CommitConflict("another writer was faster")
+        return commit(commits, *args)
+
+    monkeypatch.setattr(type(store), "commit", lambda _store, *args: upgraded_first(*args))
+    in_spark = RowChangeOutcome(1, spark_reason="x")
+    monkeypatch.setattr(row_changes, "delete_in_spark", lambda *_args: in_spark)
+    monkeypatch.setattr(upsert_rows, "merge_in_spark", lambda *_args: in_spark)
+    files = written.data_files(name)
+    if change == "delete":
+        assert delete_data(written.session, name, "id = 1", notes.append) == in_spark
+    else:
+        assert upsert(written.session, name, [{"id": 1, "city": "Bonn"}], ["id"], notes.append) == in_spark
+    assert notes == [f"table `{name}` has format version 3, whose rows keep their ids"]
+    assert written.data_files(name) == files
+
+
+def test_a_missing_data_file_is_an_error_of_each_change(written: WrittenTables) -> None:
+    name = items(written)
+    for path in written.data_files(name):
+        path.unlink()
+    for change in (
+        lambda: delete_data(written.session, name, "id = 1"),
+        lambda: upsert(written.session, name, [{"id": 1, "city": "Bonn"}], ["id"]),
+    ):
+        with pytest.raises(UsageError, match="is not changed"):
+            change()
