@@ -15,7 +15,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.spark import file_evidence
 from icemigrate.spark.java_catalog import JavaCatalog
 from icemigrate.spark.partition_entries import lossy_partition_fields
-from icemigrate.spark.row_counts import Query
+from icemigrate.spark.row_counts import RunQuery
 from icemigrate.spark.session import start_spark
 from icemigrate.spark.session_settings import SparkSettings, sqlite_catalog_conf
 from icemigrate.spark_sql.identifiers import table_sql
@@ -90,7 +90,7 @@ def compare_evidence(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
         return
     by_java = file_evidence.gather_evidence
 
-    def gather(java: JavaCatalog, ask: Query, name: TableName, questions: EvidenceQuery) -> Evidence:
+    def gather(java: JavaCatalog, ask: RunQuery, name: TableName, questions: EvidenceQuery) -> Evidence:
         before = java.read(java.table(name).operations().current())
         found = by_java(java, ask, name, questions)
         if java.read(java.table(name).operations().current()) == before:
