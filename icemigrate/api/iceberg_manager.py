@@ -12,9 +12,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
@@ -22,9 +20,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.api.project import Project
+from icemigrate.api.thread_sessions import ThreadSessions
 from icemigrate.commands.column_changes import ColumnChanges, change_columns, column_addition
 from icemigrate.commands.given_consents import parse_consents
-from icemigrate.errors import UsageError
 from icemigrate.frozen import replace
 from icemigrate.project import open_project
 from icemigrate.project.catalog_files import catalog_project, is_project_path
@@ -32,12 +30,13 @@ from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.compare_results import CompareResult
 from icemigrate.results.snapshot_results import CompactResult, ExpireResult, RollbackTableResult
 from icemigrate.results.table_results import SnapshotInfo
-from icemigrate.table_data.table_session import TableSession, open_tables
+from icemigrate.table_data.table_session import TableSession
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from icemigrate.results.generate_results import GenerateResult
     from icemigrate.table_data.insert_rows import InsertedRows
     from icemigrate.table_data.row_changes import RowChangeOutcome
 
@@ -61,16 +60,13 @@ class IcebergManager:
         self, catalog: str | PathLike[str] | Project | None = None, environment: str | None = None
     ) -> None:
         if isinstance(catalog, Project):
-            self._project, self._is_recorded = catalog.opened, True
+            project, is_recorded = catalog.opened, True
             environment = environment or catalog.environment
         else:
             path = Path("." if catalog is None else catalog)
-            self._is_recorded = is_project_path(path)
-            self._project = open_project(path) if self._is_recorded else catalog_project(path)
-        self._environment = environment
-        self._sessions = threading.local()
-        self._ends: list[ExitStack] = []
-        self._is_closed = False
+            is_recorded = is_project_path(path)
+            project = open_project(path) if is_recorded else catalog_project(path)
+        self._sessions = ThreadSessions(project, environment, is_recorded=is_recorded)
 
     def __enter__(self) -> IcebergManager:
         return self
@@ -85,23 +81,11 @@ class IcebergManager:
 
     def close(self) -> None:
         """Close the connections of all threads; no method may be called afterwards."""
-        self._is_closed = True
-        while self._ends:
-            self._ends.pop().close()
+        self._sessions.close()
 
     def _tables(self) -> TableSession:
         """The open tables of this thread."""
-        if self._is_closed:
-            raise UsageError("this manager is closed", "make a new one")
-        session: TableSession | None = getattr(self._sessions, "tables", None)
-        if session is None:
-            stack = ExitStack()
-            session = stack.enter_context(
-                open_tables(self._project, self._environment, is_recorded=self._is_recorded)
-            )
-            self._ends.append(stack)
-            self._sessions.tables = session
-        return session
+        return self._sessions.current()
 
     # Tables and rows
 
@@ -149,6 +133,26 @@ class IcebergManager:
         from icemigrate.table_data.insert_rows import insert_data
 
         return insert_data(self._tables(), table, data)
+
+    def generate_data(self, table: str, rows: int, seed: int = 0, *, first_row: int = 0) -> pa.Table:
+        """Rows of test data for the columns of a table; the table stays as it is.
+
+        The same seed gives the same rows, as ``icemigrate generate`` writes them.  A project's table may be
+        declared only, in its migration files.
+
+        :param first_row: the number of the first row.
+        :raises IcemigrateError: a column has no test data.
+        """
+        from icemigrate.commands.generate import generate_arrow
+
+        project = self._sessions.project if self._sessions.is_recorded else None
+        return generate_arrow(self._tables(), project, table, rows, seed, first_row)
+
+    def insert_generated(self, table: str, rows: int, seed: int = 0, *, first_row: int = 0) -> GenerateResult:
+        """Insert rows of test data in one snapshot, in constant memory; see :meth:`generate_data`."""
+        from icemigrate.commands.generate import insert_test_data
+
+        return insert_test_data(self._tables(), table, rows, seed, first_row)
 
     def update_data(self, table: str, updates: Mapping[str, object], where: str) -> RowChangeOutcome:
         """Set columns of the rows for which a condition is true, in one snapshot.
@@ -385,10 +389,10 @@ class IcebergManager:
     def _change_columns(self, request: ColumnChanges, allow: Iterable[str]) -> ColumnChangesResult:
         consents = parse_consents([allow] if isinstance(allow, str) else allow)
         result = change_columns(
-            self._project,
-            self._environment,
+            self._sessions.project,
+            self._sessions.environment,
             replace(request, allow=consents),
-            is_recorded=self._is_recorded,
+            is_recorded=self._sessions.is_recorded,
         )
         assert result is not None, "without a question nothing is declined"
         return result

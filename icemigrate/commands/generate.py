@@ -1,4 +1,4 @@
-"""``generate``: rows of test data for a table, as a Parquet file or inserted."""
+"""``generate``: rows of test data for a table, as a Parquet file, as an Arrow table or inserted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files, raise_if_errors
@@ -26,6 +27,9 @@ from icemigrate.system.repository_boundary import OutsideRepository
 from icemigrate.table_data.table_session import CurrentTable, TableSession, open_tables
 from icemigrate.test_data.parquet_file import Report, RowRange, bloom_columns, write_rows
 from icemigrate.test_data.schema_checks import has_stored_columns, unsupported_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MAX_ROWS = 10**12
 MAX_SEED = 2**64 - 1
@@ -70,21 +74,55 @@ def generate(
     wanted = _checked_range(rows, seed, first_row)
     began = time.monotonic()
     with open_tables(project, environment) as tables:
-        source = _source(tables, project, table)
-        _require_supported(source)
+        source = _supported_source(tables, project, table)
         path = output or Path(f"{source.name}.parquet")
-        result = GenerateResult(
-            table=str(source.name),
-            schema_from="catalog" if source.is_in_catalog else "files",
-            rows=rows,
-            first_row=first_row,
-            seed=seed,
-        )
-        done = _insert(tables, source, wanted, result) if insert else _write(source, wanted, path, result)
+        done = _insert(tables, source, wanted) if insert else _write(source, wanted, path)
     return replace(done, elapsed_ms=round((time.monotonic() - began) * 1000))
 
 
-def _write(source: _Source, wanted: RowRange, path: Path, result: GenerateResult) -> GenerateResult:
+def generate_arrow(
+    tables: TableSession, project: Project | None, table: str, rows: int, seed: int, first_row: int
+) -> pa.Table:
+    """Generate rows for a table as an Arrow table, with Iceberg's field ids in the metadata of its fields.
+
+    :param project: whose migration files declare a table that the catalog does not have; ``None`` without
+        one.
+    :raises: as :func:`generate`.
+    """
+    wanted = _checked_range(rows, seed, first_row, is_option=False)
+    source = _supported_source(tables, project, table)
+    with tempfile.TemporaryDirectory(prefix="icemigrate_rows_") as folder:
+        path = Path(folder) / "rows.parquet"
+        _write(source, wanted, path)
+        import pyarrow.parquet as pq
+
+        return pq.read_table(path)
+
+
+def insert_test_data(
+    tables: TableSession, table: str, rows: int, seed: int, first_row: int
+) -> GenerateResult:
+    """Generate rows and insert them into a table of the catalog, in one snapshot.
+
+    :raises: as :func:`generate`.
+    """
+    wanted = _checked_range(rows, seed, first_row, is_option=False)
+    began = time.monotonic()
+    done = _insert(tables, _supported_source(tables, None, table), wanted)
+    return replace(done, elapsed_ms=round((time.monotonic() - began) * 1000))
+
+
+def _result(source: _Source, wanted: RowRange) -> GenerateResult:
+    return GenerateResult(
+        table=str(source.name),
+        schema_from="catalog" if source.is_in_catalog else "files",
+        rows=wanted.count,
+        first_row=wanted.first,
+        seed=wanted.seed,
+    )
+
+
+def _write(source: _Source, wanted: RowRange, path: Path) -> GenerateResult:
     """Write the rows to a file."""
     try:
         with _generating(wanted) as report, replacing_stream(path) as stream:
@@ -93,12 +131,10 @@ def _write(source: _Source, wanted: RowRange, path: Path, result: GenerateResult
             size = stream.seek(0, 2) if stream.seekable() else 0
     except OSError as error:
         raise _not_written(path, error) from error
-    return replace(result, path=str(path), file_bytes=size, generator=generator)
+    return replace(_result(source, wanted), path=str(path), file_bytes=size, generator=generator)
 
 
-def _insert(
-    tables: TableSession, source: _Source, wanted: RowRange, result: GenerateResult
-) -> GenerateResult:
+def _insert(tables: TableSession, source: _Source, wanted: RowRange) -> GenerateResult:
     """Insert the rows into the table."""
     from icemigrate.table_data.generated_rows import insert_generated
 
@@ -112,7 +148,7 @@ def _insert(
     except OSError as error:
         raise _not_written(Path(error.filename or tempfile.gettempdir()), error) from error
     return replace(
-        result,
+        _result(source, wanted),
         files=done.files,
         file_bytes=done.size,
         snapshot_id=done.snapshot_id,
@@ -139,23 +175,31 @@ def _not_written(path: Path, error: OSError) -> IcemigrateError:
     return IcemigrateError(f"`{path}` cannot be written: {reason}", hint)
 
 
-def _checked_range(rows: int, seed: int, first_row: int) -> RowRange:
-    for option, value, low, high in (
-        ("--rows", rows, 1, MAX_ROWS),
-        ("--seed", seed, 0, MAX_SEED),
-        ("--first-row", first_row, 0, MAX_ROWS),
+def _checked_range(rows: int, seed: int, first_row: int, *, is_option: bool = True) -> RowRange:
+    """The range of some numbers.
+
+    :param is_option: whether they are options of the command, not arguments of a method.
+    """
+    for name, value, low, high in (
+        ("rows", rows, 1, MAX_ROWS),
+        ("seed", seed, 0, MAX_SEED),
+        ("first_row", first_row, 0, MAX_ROWS),
     ):
         if not low <= value <= high:
+            shown = f"--{name.replace('_', '-')} {value}" if is_option else f"`{name}={value}`"
             hint = f"give a number from {low} to {high}"
-            raise UsageError(f"{option} {value}: the number is out of range", hint)
+            raise UsageError(f"{shown}: the number is out of range", hint)
     return RowRange(first_row, rows, seed)
 
 
-def _source(tables: TableSession, project: Project, text: str) -> _Source:
+def _supported_source(tables: TableSession, project: Project | None, text: str) -> _Source:
+    """The table to fill, each of whose columns has test data."""
     name = tables.parse(text)
     found = tables.find(name)
-    declared = _declared(project, name) if found is None else None
-    return _current(found or tables.load(text)) if declared is None else declared
+    declared = _declared(project, name) if found is None and project is not None else None
+    source = _current(found or tables.load(text)) if declared is None else declared
+    _require_supported(source)
+    return source
 
 
 def _current(table: CurrentTable) -> _Source:

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import StaticTable
 
-from icemigrate.errors import ExitCode
+from icemigrate import IcebergManager
+from icemigrate.errors import ExitCode, UsageError
 from icemigrate.iceberg.schema import Schema
 from icemigrate.table_data import generated_rows
 from icemigrate.test_data import parquet_file
@@ -162,6 +163,23 @@ def test_rows_are_inserted_in_one_snapshot(
     with orders.tables() as tables:
         snapshots = tables.load("sales.orders").metadata["snapshots"]
     assert [s["summary"].get("added-data-files") for s in snapshots] == [None, "3", "1"]
+
+
+def test_python_generates_the_rows_of_the_command(orders: TableProject) -> None:
+    expected = generated(orders, "--rows", "100", "--seed", "5")
+    (orders.folder / "migrations" / "0002_items.yaml").write_text(DECLARED, encoding="utf-8")
+    with IcebergManager(orders.folder) as manager:
+        assert manager.generate_data("sales.orders", 100, 5).equals(expected, check_metadata=True)
+        assert manager.generate_data("sales.orders", 40, 5, first_row=60) == expected[60:]
+        assert manager.generate_data("sales.items", 3).column_names == ["sku", "box"]
+        assert manager.query_table("sales.orders").num_rows == 0
+        done = manager.insert_generated("sales.orders", 100, 5)
+        assert (done.rows, done.seed, done.generator, done.files) == (100, 5, "arrow", 1)
+        assert manager.query_table("sales.orders").sort_by("id").to_pylist() == expected.to_pylist()
+        with pytest.raises(UsageError, match="`first_row=-1`: the number is out of range"):
+            manager.generate_data("sales.orders", 1, first_row=-1)
+        with pytest.raises(UsageError, match=r"there is no table `sales\.items`"):
+            manager.insert_generated("sales.items", 1)
 
 
 def test_rows_are_distributed_by_partition(orders: TableProject) -> None:
