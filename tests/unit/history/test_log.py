@@ -277,7 +277,7 @@ def test_unlock_removes_a_lock_that_cannot_be_read(
 
     monkeypatch.setattr("icemigrate.commands.unlock.history_engine", lambda *_: shop.engine)
     monkeypatch.setattr(
-        "icemigrate.execution.environment_session.read_history",
+        "icemigrate.history.history_io.read_history",
         lambda _catalog, name, project, **how: history_of(shop.engine.tables[name], name, project, **how),
     )
     assert unlock(open_project(shop.folder), approve=approve).taken
