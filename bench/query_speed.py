@@ -5,7 +5,7 @@
 * ``IcebergManager.query_as_of`` in this process, three columns with a condition.  The peer opens a DuckDB,
   loads the extension, scans the metadata file of the same snapshot, and makes the same Arrow table.  The goal
   is a ratio of 1.3.
-* ``table query`` and ``table sql`` as whole processes.  The peer is a script, which prints the same rows; both
+* ``table query`` and ``table sql`` as whole processes.  The peer is a script that prints the same rows; both
   start Python.  The goal is two seconds.
 """
 
