@@ -41,6 +41,7 @@ _USAGE = 64
 _HISTORY = ("icemigrate", "history")
 _TRASH = "icemigrate_trash"
 _TRIES = 4
+_SETTLE_TRIES = 8  # on a busy machine a command may lose its lease, and has to be repeated
 _CONFLICT = 4
 _OPEN_STATES = ("interrupted", "running")
 
@@ -281,7 +282,7 @@ class _Run:
         """Bring everything to rest: `apply` or `rollback` goes on with what was interrupted."""
         last: list[Ended] = []
         self.printed_status()
-        for number in range(_TRIES):
+        for number in range(_SETTLE_TRIES):
             status = self.rest()
             if self.is_at_rest(status):
                 return
