@@ -1,6 +1,7 @@
-"""Reads a ``pyarrow.Schema``, without importing pyarrow.
+"""Reads a ``pyarrow.Schema``, without importing pyarrow: what a table of these columns is in Iceberg.
 
 Nullable is Arrow's default and states nothing, so only ``nullable=False`` says that a column is required.
+The way back is :mod:`icemigrate.iceberg.arrow_types`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from icemigrate.diagnostics import Diagnostic, FilePosition
 from icemigrate.errors import Mistakes
 from icemigrate.iceberg.names import FieldPath, TableName, format_path
 from icemigrate.iceberg.type_text import DEPTH_LIMIT
-from icemigrate.iceberg.types import Field, Fixed, List, Map, Struct
+from icemigrate.iceberg.types import Decimal, Field, Fixed, List, Map, Primitive, Struct
 
 _NESTED = re.compile(r"(struct|map|(?:large_|fixed_size_)?list(?:_view)?|large_list_view|dictionary)<")
 _DECIMAL = re.compile(r"decimal(?:32|64|128|256)\(([0-9]+), (-?[0-9]+)\)")
@@ -23,6 +24,8 @@ _FIXED = re.compile(r"fixed_size_binary\[([0-9]+)\]")
 _TIMESTAMP = re.compile(r"timestamp\[(\w+)(?:, tz=.*)?\]")
 _UUID = re.compile(r"extension<arrow\.uuid.*>")
 _UNIT = re.compile(r"(date32|date64|time32|time64)\[\w+\]")
+_UINT64 = Decimal(20, 0)
+"""A ``long`` does not have all of its values."""
 _DOC_KEYS = (b"doc", b"comment", b"description")
 
 
@@ -33,16 +36,39 @@ def read_arrow_schema(schema: Any, name: TableName, place: FilePosition | None =
     :raises Mistakes: Iceberg has no type for some of its fields.
     """
     reader = _ArrowReader(place)
-    columns = tuple(reader.fields(schema, (), 0))
-    if reader.problems:
-        raise Mistakes(tuple(reader.problems))
-    return reader.builder.table(name, columns, place)
+    return reader.builder.table(name, reader.columns(schema), place)
+
+
+def new_columns(schema: Any) -> tuple[Field, ...]:
+    """The columns of a new table for data with an Arrow schema.
+
+    A column of nulls becomes a text: ``unknown`` needs format version 3.
+
+    :param schema: a ``pyarrow.Schema``.
+    :raises Mistakes: Iceberg has no type for some of its fields.
+    """
+    return _ArrowReader(None, nulls=TypeReading(Primitive("string"))).columns(schema)
 
 
 class _ArrowReader:
-    def __init__(self, place: FilePosition | None) -> None:
-        self.builder, self.place = FieldBuilder(), place
+    """Reads the fields of one schema.
+
+    :param nulls: the type for a column that has nulls only; by default ``unknown``.
+    """
+
+    def __init__(self, place: FilePosition | None, nulls: TypeReading | None = None) -> None:
+        self.builder, self.place, self.nulls = FieldBuilder(), place, nulls
         self.problems: list[Diagnostic] = []
+
+    def columns(self, schema: Any) -> tuple[Field, ...]:
+        """All columns.
+
+        :raises Mistakes: Iceberg has no type for some of its fields.
+        """
+        columns = tuple(self.fields(schema, (), 0))
+        if self.problems:
+            raise Mistakes(tuple(self.problems))
+        return columns
 
     def fields(self, arrow: Any, parent: FieldPath, depth: int) -> Iterator[Field]:
         """The fields of a schema or of a struct."""
@@ -69,6 +95,8 @@ class _ArrowReader:
 
     def _read(self, arrow: Any, path: FieldPath, depth: int) -> TypeReading:
         text = str(arrow)
+        if text == "null" and self.nulls is not None:
+            return self.nulls
         nested = _NESTED.match(text)
         if nested is None:
             return _plain_type(text)
@@ -90,6 +118,8 @@ def _plain_type(text: str) -> TypeReading:
     """
     if found := _DECIMAL.fullmatch(text):
         return decimal_type(int(found[1]), int(found[2]))
+    if text == "uint64":
+        return TypeReading(_UINT64, frozenset({"decimal", "long"}))
     if found := _FIXED.fullmatch(text):
         return TypeReading(Fixed(int(found[1])), frozenset({"uuid"}))
     if found := _TIMESTAMP.fullmatch(text):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from icemigrate.iceberg.arrow_types import arrow_schema
 from icemigrate.iceberg.types import Field, List, Map, Struct, Type
-from icemigrate.metadata_engine.parquet_arrow import arrow_schema
 from icemigrate.otlp.telemetry_rows import TelemetryRow
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from icemigrate.iceberg.arrow_types import arrow_schema
 from icemigrate.iceberg.types import Field
-from icemigrate.metadata_engine.parquet_arrow import arrow_schema
 from icemigrate.metadata_engine.parquet_values import UnfitValue, stored_value
 from icemigrate.table_data.bad_rows import BadRow
 from icemigrate.table_data.duckdb_session import quoted_identifier

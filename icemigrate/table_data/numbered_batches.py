@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from icemigrate.iceberg.arrow_types import arrow_schema
 from icemigrate.iceberg.types import Field, List, Map, Primitive, Struct, Type, is_nested
-from icemigrate.metadata_engine.parquet_arrow import arrow_schema
 from icemigrate.metadata_engine.parquet_values import UnfitValue, stored_value
 from icemigrate.table_data.row_relations import PROBLEM, ROW
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.arrow_types import arrow_schema
 from icemigrate.iceberg.names import FieldPath
 from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.metadata_engine.data_files import DataFile
-from icemigrate.metadata_engine.parquet_arrow import arrow_schema
 from icemigrate.metadata_engine.parquet_metrics import count_arrow_nans, describe_data_file
 from icemigrate.metadata_engine.table_store import FileStore
 from icemigrate.table_data.duckdb_session import text_literal

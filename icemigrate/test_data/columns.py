@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from icemigrate.iceberg.arrow_types import arrow_field, arrow_schema, arrow_type, is_stored
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Decimal, Field, Fixed, List, Map, Primitive, Struct, Type, is_nested
 from icemigrate.test_data import byte_strings, numbers, text, times
@@ -14,20 +15,7 @@ from icemigrate.test_data.sources import Source, source_of
 
 _MAX_LIST_LENGTH = 4
 _MAX_MAP_ENTRIES = 3
-_FIELD_ID = b"PARQUET:field_id"
-"""The key of Arrow's field metadata that Parquet's writers read."""
 
-_ARROW_NAMES = {
-    "boolean": "bool",
-    "int": "int32",
-    "long": "int64",
-    "float": "float32",
-    "double": "float64",
-    "date": "date32",
-    "time": "time64[us]",
-    "string": "string",
-    "binary": "binary",
-}
 _TIMESTAMPS = {
     "timestamp": (False, False),
     "timestamptz": (False, True),
@@ -50,45 +38,6 @@ _VALUES: Mapping[str, Callable[[Source, Draws], Any]] = {
 }
 
 
-def is_stored(field: Field) -> bool:
-    """Whether files store the field: one of the type ``unknown`` has no values."""
-    return field.type != Primitive("unknown")
-
-
-def arrow_schema(schema: Schema) -> Any:
-    """The Arrow schema of the rows; each field has its Iceberg field id in its metadata."""
-    import pyarrow as pa
-
-    return pa.schema([_arrow_field(field) for field in schema.fields if is_stored(field)])
-
-
-def _arrow_field(field: Field) -> Any:
-    import pyarrow as pa
-
-    metadata = {_FIELD_ID: str(field.id).encode()}
-    return pa.field(field.name, _arrow_type(field.type), nullable=not field.required, metadata=metadata)
-
-
-def _arrow_type(type_: Type) -> Any:
-    import pyarrow as pa
-
-    if isinstance(type_, Struct):
-        return pa.struct([_arrow_field(field) for field in type_.fields if is_stored(field)])
-    if isinstance(type_, List):
-        return pa.list_(_arrow_field(type_.element))
-    if isinstance(type_, Map):
-        return pa.map_(_arrow_field(type_.key), _arrow_field(type_.value))
-    if isinstance(type_, Decimal):
-        return pa.decimal128(type_.precision, type_.scale)
-    if isinstance(type_, Fixed):
-        return pa.binary(type_.length)
-    assert isinstance(type_, Primitive), f"there is no test data for {type_}"
-    if type_.name in _TIMESTAMPS:
-        is_nanosecond, has_zone = _TIMESTAMPS[type_.name]
-        return pa.timestamp("ns" if is_nanosecond else "us", "UTC" if has_zone else None)
-    return pa.uuid() if type_.name == "uuid" else pa.type_for_alias(_ARROW_NAMES[type_.name])
-
-
 def record_batch(schema: Schema, seed: int, first_row: int, rows: int) -> Any:
     """The rows from ``first_row`` on, as an Arrow record batch.
 
@@ -99,7 +48,7 @@ def record_batch(schema: Schema, seed: int, first_row: int, rows: int) -> Any:
     made = _Columns(seed, schema.identifier_ids)
     indices = IntegerArray.counting(first_row, rows)
     arrays = made.arrays(schema.fields, "", indices)
-    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema))
+    return pa.RecordBatch.from_arrays(arrays, schema=arrow_schema(schema.fields))
 
 
 class _Columns:
@@ -129,7 +78,7 @@ class _Columns:
         nulls = None if valid is None else valid.buffers()[1]
         if isinstance(type_, Struct):
             children = self.arrays(type_.fields, path, draws.indices)
-            return pa.Array.from_buffers(_arrow_type(type_), len(draws), [nulls], children=children)
+            return pa.Array.from_buffers(arrow_type(type_), len(draws), [nulls], children=children)
         if isinstance(type_, List):
             offsets, inner = _slots(draws, valid, _MAX_LIST_LENGTH)
             values = self._array(type_.element, path, inner)
@@ -138,9 +87,9 @@ class _Columns:
             offsets, inner = _slots(draws, valid, _most_entries(type_.key.type))
             keys = self._array(type_.key, path, inner, is_map_key=True)
             entries = [keys, self._array(type_.value, path, inner)]
-            fields = [_arrow_field(type_.key), _arrow_field(type_.value)]
+            fields = [arrow_field(type_.key), arrow_field(type_.value)]
             values = pa.StructArray.from_arrays(entries, fields=fields)
-        return pa.Array.from_buffers(_arrow_type(type_), len(draws), [nulls, offsets], children=[values])
+        return pa.Array.from_buffers(arrow_type(type_), len(draws), [nulls, offsets], children=[values])
 
 
 def _values(type_: Type, source: Source, draws: Draws) -> Any:

@@ -9,9 +9,10 @@ from typing import BinaryIO, Literal, TypeAlias
 
 from icemigrate.errors import MissingExtra, extra_hint
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.arrow_types import arrow_schema
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import schema_to_json
-from icemigrate.test_data.columns import arrow_schema, record_batch
+from icemigrate.test_data.columns import record_batch
 
 ROWS_PER_GROUP = 131_072
 """Rows of each row group; memory depends on it, not on the number of rows."""
@@ -102,7 +103,7 @@ def _write_with_arrow(
     options = {path: {"ndv": ROWS_PER_GROUP} for path in bloom_filters}
     with pq.ParquetWriter(
         stream,
-        arrow_schema(schema),
+        arrow_schema(schema.fields),
         compression="zstd",
         compression_level=_COMPRESSION_LEVEL,
         dictionary_pagesize_limit=_DICTIONARY_BYTES,

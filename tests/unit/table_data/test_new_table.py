@@ -130,7 +130,9 @@ def test_rules_of_iceberg_apply(written: WrittenTables) -> None:
     schema = pa.schema([("a.b", pa.int64()), pa.field("a", pa.struct([("b", pa.int64())]))])
     with pytest.raises(Mistakes, match=r"table `sales\.rules` is not created"):
         create_table(written.session, "sales.rules", schema)
-    with pytest.raises(UsageError, match="Iceberg has no type for column `d`"):
+    with pytest.raises(
+        UsageError, match=r"the type of `d` cannot be declared: Iceberg has no type for `duration"
+    ):
         create_table(written.session, "sales.rules", pa.schema([("d", pa.duration("s"))]))
 
 

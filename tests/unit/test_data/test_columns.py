@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from icemigrate.iceberg.arrow_types import arrow_schema
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Decimal, Field, Fixed, Geometry, List, Map, Primitive, Struct
-from icemigrate.test_data.columns import arrow_schema, record_batch
+from icemigrate.test_data.columns import record_batch
 from icemigrate.test_data.schema_checks import unsupported_columns
 from tests.support.every_type import LEAF_TYPES, LONG, STRING, every_type
 
@@ -105,12 +106,12 @@ def test_a_column_without_test_data_is_found(type_: Any, reason: list[tuple[tupl
 
 def test_a_field_keeps_its_id_and_nullability() -> None:
     schema = every_type()
-    field = arrow_schema(schema).field("person").type.field("home")
+    field = arrow_schema(schema.fields).field("person").type.field("home")
     (person,) = [f for f in schema.fields if f.name == "person"]
     assert isinstance(person.type, Struct)
     assert field.metadata == {b"PARQUET:field_id": str(person.type.fields[0].id).encode()}
     assert not field.nullable
-    assert "never" not in arrow_schema(schema).names
+    assert "never" not in arrow_schema(schema.fields).names
 
 
 def test_the_rows_of_the_page() -> None:

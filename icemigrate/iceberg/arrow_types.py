@@ -12,33 +12,40 @@ from icemigrate.iceberg.types import Decimal, Field, Fixed, List, Map, Primitive
 
 
 def arrow_schema(fields: Sequence[Field]) -> Any:
-    """The ``pyarrow.Schema`` of a data file with these fields."""
+    """The ``pyarrow.Schema`` of a data file with these fields, without those of the type ``unknown``."""
     import pyarrow as pa
 
-    return pa.schema([_arrow_field(f) for f in fields])
+    return pa.schema([arrow_field(field) for field in fields if is_stored(field)])
 
 
-def _arrow_field(field: Field) -> Any:
+def is_stored(field: Field) -> bool:
+    """Whether files store the field: one of the type ``unknown`` has no values."""
+    return field.type != Primitive("unknown")
+
+
+def arrow_field(field: Field) -> Any:
+    """The ``pyarrow.Field`` of a field, with its field id under the key that Parquet's writers read."""
     import pyarrow as pa
 
     metadata = {"PARQUET:field_id": str(field.id)}
-    return pa.field(field.name, _arrow_type(field.type), nullable=not field.required, metadata=metadata)
+    return pa.field(field.name, arrow_type(field.type), nullable=not field.required, metadata=metadata)
 
 
-def _arrow_type(type_: Type) -> Any:
+def arrow_type(type_: Type) -> Any:
+    """The ``pyarrow.DataType`` of a type that files store."""
     import pyarrow as pa
 
     if isinstance(type_, Struct):
-        return pa.struct([_arrow_field(f) for f in type_.fields])
+        return pa.struct([arrow_field(field) for field in type_.fields if is_stored(field)])
     if isinstance(type_, List):
-        return pa.list_(_arrow_field(type_.element))
+        return pa.list_(arrow_field(type_.element))
     if isinstance(type_, Map):
-        return pa.map_(_arrow_field(type_.key), _arrow_field(type_.value))
+        return pa.map_(arrow_field(type_.key), arrow_field(type_.value))
     if isinstance(type_, Decimal):
         return pa.decimal128(type_.precision, type_.scale)
     if isinstance(type_, Fixed):
         return pa.binary(type_.length)
-    assert isinstance(type_, Primitive), "a stored field has one of these types"
+    assert isinstance(type_, Primitive), f"Arrow has no type for {type_}"
     simple: Mapping[str, Callable[[], Any]] = {
         "boolean": pa.bool_,
         "int": pa.int32,
