@@ -27,6 +27,9 @@ def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 )
 @click.option("--no-rows", is_flag=True, help="Compare schemas and files only; reads no data file.")
 @click.option(
+    "--distinct", is_flag=True, help="Count distinct values also of snapshots with more than 2,000,000 rows."
+)
+@click.option(
     "--samples",
     type=click.IntRange(0, 1_000),
     default=5,
@@ -44,6 +47,7 @@ def command(
     after: str,
     key: tuple[str, ...],
     no_rows: bool,
+    distinct: bool,
     samples: int,
 ) -> None:
     """Compare two snapshots of a table: schema, files, rows, and counts per column.
@@ -61,6 +65,7 @@ def command(
             after,
             key=key,
             with_rows=not no_rows,
+            with_distinct=distinct,
             samples=samples,
         )
     )

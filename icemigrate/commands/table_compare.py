@@ -19,6 +19,7 @@ def table_compare(
     *,
     key: Sequence[str] = (),
     with_rows: bool = True,
+    with_distinct: bool = False,
     samples: int = SAMPLES,
 ) -> CompareResult:
     """The differences of two snapshots of a table.
@@ -27,9 +28,19 @@ def table_compare(
     :param after: an id, a tag, a branch or a time.
     :param key: columns that identify a row.
     :param with_rows: whether data files are read.
+    :param with_distinct: whether distinct values are counted however many rows there are.
     :param samples: number of rows of each change in the result.
     :raises UsageError: there is no such environment, table, snapshot or column, or the key is not unique.
     :raises IcemigrateError: the catalog, a manifest or a data file cannot be read.
     """
     with open_tables(project, environment) as tables:
-        return compare_snapshots(tables, table, before, after, key=key, with_rows=with_rows, samples=samples)
+        return compare_snapshots(
+            tables,
+            table,
+            before,
+            after,
+            key=key,
+            with_rows=with_rows,
+            with_distinct=with_distinct,
+            samples=samples,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display
@@ -11,6 +11,7 @@ from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
 from icemigrate.results.compare_results import (
     CompareResult,
+    DistinctMethod,
     FieldDifference,
     FileSet,
     RowDifference,
@@ -19,6 +20,11 @@ from icemigrate.results.compare_results import (
 from icemigrate.results.table_results import SnapshotInfo
 
 _MOST_FIELDS, _MOST_COLUMNS, _MOST_VALUES = 100, 100, 20
+_COLUMN_HEADS = ("column", "nulls before", "nulls after", "distinct before", "distinct after", "changed")
+_NOTES: Mapping[DistinctMethod | None, str] = {
+    "approximate": "~ is an estimate: the snapshots have many rows.",
+    "none": "Distinct values are not counted: the snapshots have many rows. `--distinct` counts them.",
+}
 _SYMBOLS = {"added": "+", "removed": "-", "dropped": "-", "renamed": "→"}
 
 
@@ -101,15 +107,20 @@ def _sample(sample: SampleRow) -> str:
 
 
 def _columns(result: CompareResult, style: TerminalStyle) -> Iterator[str]:
+    mark = "~" if result.distinct_values == "approximate" else ""
     rows = [
         (
             short_text(column.column),
             number_text(column.nulls_before),
             number_text(column.nulls_after),
+            f"{mark}{number_text(column.distinct_before)}",
+            f"{mark}{number_text(column.distinct_after)}",
             number_text(column.changed),
         )
         for column in result.columns[:_MOST_COLUMNS]
     ]
-    yield from text_columns(rows, ("column", "nulls before", "nulls after", "changed"), style)
+    yield from text_columns(rows, _COLUMN_HEADS, style)
     if (left := len(result.columns) - _MOST_COLUMNS) > 0:
         yield style.dim(f"{left:,} more columns are in the JSON.")
+    if result.distinct_values in _NOTES:
+        yield style.dim(_NOTES[result.distinct_values])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from icemigrate.frozen import Frozen
 from icemigrate.results.document_types import Count, one_of
@@ -11,6 +11,7 @@ from icemigrate.results.table_results import SnapshotInfo
 FieldChangeKind: TypeAlias = Annotated[
     str, one_of("added", "dropped", "renamed", "retyped", "required", "optional", "described")
 ]
+DistinctMethod: TypeAlias = Literal["exact", "approximate", "none"]
 RowChangeKind: TypeAlias = Annotated[str, one_of("added", "removed", "changed")]
 
 
@@ -54,12 +55,17 @@ class ColumnDifference(Frozen):
     :param column: its name in the newer schema.
     :param nulls_before: number of nulls in the first snapshot; ``None`` where it is not counted.
     :param nulls_after: number of nulls in the second snapshot; ``None`` where it is not counted.
+    :param distinct_before: number of distinct values in the first snapshot, without null; ``None`` where they
+        are not counted.
+    :param distinct_after: the same in the second snapshot.
     :param changed: rows of a key that both snapshots have, and whose value differs; ``None`` without a key.
     """
 
     column: str
     nulls_before: Count | None = None
     nulls_after: Count | None = None
+    distinct_before: Count | None = None
+    distinct_after: Count | None = None
     changed: Count | None = None
 
 
@@ -119,6 +125,8 @@ class CompareResult(Frozen):
     :param files_removed: that only the first snapshot has.
     :param files_kept: number of data files that both have.
     :param columns: counts per column; empty where rows are not compared.
+    :param distinct_values: how the distinct values of all columns are counted: ``none`` where a snapshot has
+        many rows; ``None`` where rows are not compared.
     :param rows: the rows that differ; ``None`` where they are not compared.
     """
 
@@ -131,4 +139,5 @@ class CompareResult(Frozen):
     files_removed: FileSet = FileSet()
     files_kept: Count = 0
     columns: tuple[ColumnDifference, ...] = ()
+    distinct_values: DistinctMethod | None = None
     rows: RowDifference | None = None

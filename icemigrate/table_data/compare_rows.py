@@ -7,9 +7,8 @@ from typing import Any
 
 from icemigrate.diagnostics import did_you_mean, format_count
 from icemigrate.errors import UsageError
-from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.schema import Schema
-from icemigrate.results.compare_results import ColumnDifference, RowDifference, SampleRow, SampleValue
+from icemigrate.results.compare_results import RowDifference, SampleRow, SampleValue
 from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_tables import OpenQuery
@@ -46,33 +45,6 @@ def count_rows(query: OpenQuery) -> list[int]:
         return [
             _number(query, f"SELECT count(*) FROM {quoted_identifier(read.view)}") for read in query.reads
         ]
-
-
-def count_nulls(
-    query: OpenQuery, schema: Schema, changed: Mapping[str, int], known: Sequence[Mapping[str, int]]
-) -> Iterator[ColumnDifference]:
-    """The nulls of each column in two states.
-
-    :param changed: number of changed values by column; empty without a key.
-    :param known: for each state, numbers of nulls that need not be counted.
-    """
-    names = [field.name for field in schema.fields]
-    before, after = (
-        {**of, **_counted_nulls(query, read.view, [name for name in names if name not in of])}
-        for read, of in zip(query.reads, known, strict=True)
-    )
-    for name in names:
-        yield ColumnDifference(format_path((name,)), before[name], after[name], changed.get(name))
-
-
-def _counted_nulls(query: OpenQuery, view: str, names: Sequence[str]) -> Mapping[str, int]:
-    if not names:
-        return {}
-    counts = ", ".join(f"count(*) - count({quoted_identifier(name)})" for name in names)
-    with duckdb_errors(query.reads_by_view):
-        found = query.connection.execute(f"SELECT {counts} FROM {quoted_identifier(view)}").fetchone()
-    assert found is not None, "an aggregate has a row"
-    return dict(zip(names, found, strict=True))
 
 
 def _require_columns(key: Sequence[str], columns: Sequence[str]) -> None:

@@ -18,7 +18,8 @@ from icemigrate.results.compare_results import (
     FileSet,
     RowDifference,
 )
-from icemigrate.table_data.compare_rows import compare_rows, count_nulls, count_rows
+from icemigrate.table_data.column_counts import count_columns, distinct_method
+from icemigrate.table_data.compare_rows import compare_rows, count_rows
 from icemigrate.table_data.file_entries import open_files
 from icemigrate.table_data.live_files import DATA, LiveFile
 from icemigrate.table_data.query_tables import open_points
@@ -39,6 +40,7 @@ def compare_snapshots(
     *,
     key: Sequence[str] = (),
     with_rows: bool = True,
+    with_distinct: bool = False,
     samples: int = SAMPLES,
 ) -> CompareResult:
     """The differences of two snapshots.
@@ -51,6 +53,7 @@ def compare_snapshots(
     :param after: an id, a tag, a branch or a time.
     :param key: columns that identify a row; without them whole rows are compared, and none is changed.
     :param with_rows: whether data files are read.
+    :param with_distinct: whether distinct values are counted however many rows there are.
     :param samples: number of rows of each change in the result.
     :raises UsageError: there is no such table, snapshot or column, or the key is not unique.
     :raises IcemigrateError: a manifest or a data file cannot be read.
@@ -66,14 +69,14 @@ def compare_snapshots(
     added = [file for path, file in new.items() if path not in old]
     removed = [file for path, file in old.items() if path not in new]
     rows: RowDifference | None = None
-    columns: tuple[ColumnDifference, ...] = ()
+    columns, method = tuple[ColumnDifference, ...](), None
     if with_rows:
         points = [ResolvedPoint(chosen.snapshot_id, schema.id) for chosen in (first, second)]
         whole = (list(old.values()), list(new.values()))
         rows, changed = _compare_rows(tables, table, points, schema, whole, (removed, added), key, samples)
-        nulls = [nulls_by_metrics(files, schema) for files in whole]
+        method = distinct_method(whole, is_wanted=with_distinct)
         with open_points(tables, table, points, (None, None)) as query:
-            columns = tuple(count_nulls(query, schema, changed, nulls))
+            columns = count_columns(query, schema, changed, whole, method)
     return CompareResult(
         table=str(table.declared),
         name=str(table.name),
@@ -84,6 +87,7 @@ def compare_snapshots(
         files_removed=_file_set(removed),
         files_kept=sum(file.content == DATA for path, file in new.items() if path in old),
         columns=columns,
+        distinct_values=method,
         rows=rows,
     )
 
@@ -112,17 +116,6 @@ def _compare_rows(
                 return compare_rows(query, schema, key, samples, is_whole=False)
     with open_points(tables, table, points, (None, None)) as query:
         return compare_rows(query, schema, key, samples, is_whole=True)
-
-
-def nulls_by_metrics(files: Sequence[LiveFile], schema: Schema) -> Mapping[str, int]:
-    """Numbers of nulls by column, where the metrics of all files have them and there are no delete files."""
-    if any(file.content != DATA for file in files):
-        return {}
-    return {
-        field.name: sum(file.nulls[field.id] for file in files)
-        for field in schema.fields
-        if not is_nested(field.type) and all(field.id in file.nulls for file in files)
-    }
 
 
 def field_differences(before: Schema, after: Schema) -> Iterator[FieldDifference]:

@@ -9,7 +9,9 @@ from decimal import Decimal
 import pytest
 
 from icemigrate.errors import ExitCode, UsageError
+from icemigrate.render.formats import render
 from icemigrate.results.compare_results import CompareResult
+from icemigrate.table_data import column_counts
 from icemigrate.table_data.compare_snapshots import compare_snapshots
 from tests.support.table_project import ORDERS, TableProject
 from tests.support.table_rows import append_rows, foreign_table
@@ -76,6 +78,30 @@ def test_rows_by_key(loads: tuple[TableProject, list[int]]) -> None:
     counted = {column.column: column for column in found.columns}
     assert (counted["client"].changed, counted["amount"].changed) == (1, 0)
     assert (counted["note"].nulls_before, counted["note"].nulls_after) == (3, 3)
+
+
+@pytest.mark.parametrize(("most", "method"), [((4, 9), "exact"), ((3, 9), "approximate"), ((1, 3), "none")])
+def test_distinct_values_are_counted_by_the_number_of_rows(
+    loads: tuple[TableProject, list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+    most: tuple[int, int],
+    method: str,
+) -> None:
+    monkeypatch.setattr(column_counts, "MOST_EXACT_ROWS", most[0])
+    monkeypatch.setattr(column_counts, "MOST_COUNTED_ROWS", most[1])
+    found = _compare(loads, 0, 1)
+    counted = {column.column: (column.distinct_before, column.distinct_after) for column in found.columns}
+    assert found.distinct_values == method
+    # DuckDB's estimate is exact for so few values.
+    expected = {"id": (3, 4), "customer": (3, 4), "amount": (3, 3), "at": (1, 1)}
+    assert counted == (dict.fromkeys(expected, (None, None)) if method == "none" else expected)
+    text = render(found)
+    assert ("~4" in text, "~ is an estimate" in text) == (method == "approximate",) * 2
+    assert ("`--distinct` counts them" in text) == (method == "none")
+    project, ids = loads
+    with project.tables() as tables:
+        wanted = compare_snapshots(tables, "sales.orders", ids[0], ids[1], with_distinct=True)
+    assert wanted.distinct_values == ("exact" if method == "exact" else "approximate")
 
 
 def test_whole_rows_are_compared_as_often_as_they_are_there(loads: tuple[TableProject, list[int]]) -> None:
