@@ -226,5 +226,16 @@ def has_edit_distance_one(a: str, b: str) -> bool:
 
 
 def format_count(number: int, noun: str, plural: str | None = None) -> str:
-    """``1 table``, ``2 tables``."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+    """``1 table``, ``2 tables``, ``1,000 tables``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+_SIZE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def format_size(size: int) -> str:
+    """A number of bytes, in powers of 1000: ``812 B``, ``1.4 MB``."""
+    value, unit = float(size), 0
+    while value >= 999.5 and unit < len(_SIZE_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{size} B" if not unit else f"{value:.3g} {_SIZE_UNITS[unit]}"

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from icemigrate.changes.change import Hazard, PlanProblem, Reversal, SqlStatement, Subject
 from icemigrate.data_steps.column_mentions import bare_word
-from icemigrate.diagnostics import did_you_mean
+from icemigrate.diagnostics import did_you_mean, format_count
 from icemigrate.errors import CheckFailed, IcemigrateError
 from icemigrate.frozen import Frozen, field
 from icemigrate.iceberg.declared_sides import DataStep
@@ -83,7 +83,7 @@ class QueryExpectation(Frozen, omit_defaults=True):
         if self.is_answer_shown:
             return f"{self.name} {_shown(rows)}"
         if not wanted:
-            number = f"{len(rows):,} row{'' if len(rows) == 1 else 's'}"
+            number = format_count(len(rows), "row")
             return f"{self.name}: expected no rows, got {number}: {_shown(rows, is_value=False)}"
         return f"{self.name}: expected {_shown(wanted)}, got {_shown(rows)}"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
-from icemigrate.diagnostics import format_count
+from icemigrate.diagnostics import format_count, format_size
 from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.partitioning import VOID, PartitionField, PartitionSpec, Transform
 from icemigrate.iceberg.table import Table
@@ -133,7 +133,7 @@ class OldSpecFiles(Frozen):
         text = f"{self.files} of {self.all_files} files"
         if self.bytes is None or self.all_bytes is None:
             return f"{text}, of unknown size,"
-        return f"{text}, {size_text(self.bytes)} of {size_text(self.all_bytes)},"
+        return f"{text}, {format_size(self.bytes)} of {format_size(self.all_bytes)},"
 
 
 def old_spec_files(layout: FilesBySpec, table: Table, wanted: PartitionSpec) -> OldSpecFiles:
@@ -187,17 +187,6 @@ def _bytes(portions: Iterable[FileTotals]) -> int | None:
             return None
         total += portion.bytes
     return total
-
-
-_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
-
-
-def size_text(size: int) -> str:
-    """``640 bytes``, ``3.4 GB``: units of a thousand."""
-    value, unit = float(size), 0
-    while value >= 999.5 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{size} bytes" if unit == 0 else f"{value:.{1 if value < 99.95 else 0}f} {_UNITS[unit]}"
 
 
 class UnrecordedValues(Frozen):

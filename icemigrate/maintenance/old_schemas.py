@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.diagnostics import format_count
+from icemigrate.diagnostics import format_count, format_size
 from icemigrate.iceberg.metadata_parts import schema_jsons
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
@@ -63,7 +63,7 @@ def _removal(
     from icemigrate.spark.schema_removal import removal_text
 
     name, uuid = found.name, found.table.uuid
-    total, size = len(schema_jsons(metadata)), _size_text(_bytes(metadata, old))
+    total, size = len(schema_jsons(metadata)), format_size(_bytes(metadata, old))
     text = f"remove {len(old)} of {total} schemas ({size}), unused by any snapshot, branch, tag or undo"
     shown = ActionSummary(_PART, str(name), text, removal_text(name, old))
     return MaintenanceAction(shown, name, uuid, partial(_remove, name, uuid, old, recorded), schemas=old)
@@ -106,14 +106,10 @@ def _kept_by_tags(
         if s["snapshot-id"] in tagged and s["snapshot-id"] not in gone and s.get("schema-id") in kept
     ]
     are = "1 old schema is" if len(kept) == 1 else f"{len(kept)} old schemas are"
-    return f"{are} needed by tags ({_size_text(size)}): {some_names(sorted(names))}"
+    return f"{are} needed by tags ({format_size(size)}): {some_names(sorted(names))}"
 
 
 def _bytes(metadata: Mapping[str, Any], ids: Collection[int]) -> int:
     """The size of schemas in a metadata file."""
     found = (schema for schema in schema_jsons(metadata) if schema.get("schema-id", 0) in ids)
     return sum(len(json.dumps(schema, separators=(",", ":"))) for schema in found)
-
-
-def _size_text(size: int) -> str:
-    return f"{max(1, round(size / 1000))} kB"

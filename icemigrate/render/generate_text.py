@@ -16,7 +16,7 @@ _GENERATORS = {
 
 def generate_text(result: GenerateResult, style: TerminalStyle) -> str:
     """The file or the snapshot, and which generator made the rows."""
-    rows = f"{result.rows:,} row{'' if result.rows == 1 else 's'}"
+    rows = format_count(result.rows, "row")
     table, size = display.visible_text(result.table), _size(result.file_bytes)
     if result.path is None:
         files = format_count(result.files, "file")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from icemigrate.diagnostics import format_count
 from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
@@ -25,13 +26,9 @@ class _Batch(Protocol):
 
 def batch_text(batch: _Batch) -> str:
     """One line after each batch."""
-    deferred = f", {_count(batch.deferred, 'stays', 'stay')} in the log" if batch.deferred else ""
-    tables = _count(batch.table_count, "table", "tables")
-    return f"batch {batch.number}: {_count(batch.entries, 'entry', 'entries')} in {tables}{deferred}\n"
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+    deferred = f", {format_count(batch.deferred, 'stays', 'stay')} in the log" if batch.deferred else ""
+    tables = format_count(batch.table_count, "table", "tables")
+    return f"batch {batch.number}: {format_count(batch.entries, 'entry', 'entries')} in {tables}{deferred}\n"
 
 
 def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
@@ -51,10 +48,10 @@ def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     entries, rows = sum(t.entries for t in done), sum(t.rows for t in done)
     if lines:
         lines.append("")
-    written = f"{_count(entries, 'entry', 'entries')} as {_count(rows, 'row', 'rows')}"
+    written = f"{format_count(entries, 'entry', 'entries')} as {format_count(rows, 'row', 'rows')}"
     deferred = ""
     if result.deferred:
-        stay = _count(result.deferred, "stays", "stay")
+        stay = format_count(result.deferred, "stays", "stay")
         deferred = f"; {stay} in the log, and the next run tries them again"
-    lines.append(f"Ingested {written} into {_count(len(done), 'table', 'tables')}{deferred}.")
+    lines.append(f"Ingested {written} into {format_count(len(done), 'table', 'tables')}{deferred}.")
     return "\n".join(lines) + "\n"

@@ -69,7 +69,7 @@ class ProgressWriter:
             self._line(f"  {what} published in one commit {took}")
         elif isinstance(event, FilesRewritten):
             of = phrases.format_count(event.of, "file")
-            self._line(self.style.dim(f"  {event.table}: {event.remaining} of {of} to rewrite"))
+            self._line(self.style.dim(f"  {event.table}: {event.remaining:,} of {of} to rewrite"))
         elif isinstance(event, UndoStarted):
             self._line(f"  {self.style.bad('failed')}, undoing it: {_cut(event.reason)}")
         elif isinstance(event, UndoFinished):

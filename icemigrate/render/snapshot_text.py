@@ -100,14 +100,10 @@ def _label(row: GraphRow, style: TerminalStyle) -> str:
         display.timestamp_text(entry.at),
         short_text(entry.operation or "-"),
         " ".join(changed),
-        "" if entry.rows is None else _rows_text(entry.rows),
+        "" if entry.rows is None else format_count(entry.rows, "row"),
         style.dim("(its parent is not shown)") if row.is_cut else "",
     ]
     return "  ".join(filter(None, parts))
-
-
-def _rows_text(number: int) -> str:
-    return f"{number:,} row{'' if number == 1 else 's'}"
 
 
 def rollback_table_text(result: RollbackTableResult, style: TerminalStyle) -> str:
@@ -134,7 +130,7 @@ def rollback_table_text(result: RollbackTableResult, style: TerminalStyle) -> st
 
 def _side_line(word: str, entry: SnapshotInfo | None) -> Iterator[str]:
     if entry is not None:
-        rows = "" if entry.rows is None else f", {_rows_text(entry.rows)}"
+        rows = "" if entry.rows is None else f", {format_count(entry.rows, 'row')}"
         yield f"    {word:<4} {entry.snapshot_id} ({display.timestamp_text(entry.at)}{rows})"
 
 

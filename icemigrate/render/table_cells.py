@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from icemigrate.diagnostics import format_size
 from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.table_results import SnapshotInfo
@@ -9,7 +10,6 @@ from icemigrate.results.table_results import SnapshotInfo
 LONGEST_NAME = 80
 """How many characters of a name, a path or a value are shown in a line."""
 _NAMED = 5
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
 def short_text(text: str, longest: int = LONGEST_NAME) -> str:
@@ -28,13 +28,8 @@ def number_text(number: int | None) -> str:
 
 
 def size_text(number: int | None) -> str:
-    """``812 B``, ``1.4 MB``, in powers of 1000; a dash for one that is unknown."""
-    if number is None:
-        return "-"
-    size, unit = float(number), 0
-    while size >= 999.5 and unit < len(_UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{number} B" if not unit else f"{size:.3g} {_UNITS[unit]}"
+    """A number of bytes; a dash for one that is unknown."""
+    return "-" if number is None else format_size(number)
 
 
 def refs_text(entry: SnapshotInfo, style: TerminalStyle, *, is_graph: bool = False) -> str:

@@ -27,7 +27,7 @@ def insert_text(result: InsertResult, style: TerminalStyle) -> str:
     if result.snapshot_id is None:
         lines.append(f"Inserted no rows into {name}.")
     else:
-        rows, files = _rows(result.rows), format_count(result.files, "file")
+        rows, files = format_count(result.rows, "row"), format_count(result.files, "file")
         lines.append(
             f"Inserted {rows} into {name} in {display.elapsed_text(result.elapsed_ms)} ({files}): "
             f"snapshot {result.snapshot_id}."
@@ -35,7 +35,7 @@ def insert_text(result: InsertResult, style: TerminalStyle) -> str:
     if result.bad_rows:
         verb = "does" if result.bad_rows == 1 else "do"
         lines.append(
-            style.changed(f"{_rows(result.bad_rows)} {verb} not fit the table")
+            style.changed(f"{format_count(result.bad_rows, 'row')} {verb} not fit the table")
             + f": see {display.one_line(result.bad_rows_file or '')}."
         )
     return "\n".join(lines) + "\n"
@@ -45,8 +45,8 @@ def row_change_text(result: RowChangeResult, _style: TerminalStyle) -> str:
     """The changed rows, and the files that were rewritten for them."""
     name = display.one_line(result.table)
     counts = {"inserted": result.inserted, "updated": result.updated, "deleted": result.deleted}
-    parts = [f"{verb} {_rows(count)}" for verb, count in counts.items() if count]
-    unchanged = f" ({_rows(result.unchanged)} unchanged)" if result.unchanged else ""
+    parts = [f"{verb} {format_count(count, 'row')}" for verb, count in counts.items() if count]
+    unchanged = f" ({format_count(result.unchanged, 'row')} unchanged)" if result.unchanged else ""
     if result.snapshot_id is None:
         return f"No row of {name} changes{unchanged}.\n"
     words = " and ".join(parts)
@@ -54,7 +54,3 @@ def row_change_text(result: RowChangeResult, _style: TerminalStyle) -> str:
     took = display.elapsed_text(result.elapsed_ms)
     head = f"{words[:1].upper()}{words[1:]} of {name} in {took}{unchanged}"
     return f"{head}; {files}: snapshot {result.snapshot_id}.\n"
-
-
-def _rows(count: int) -> str:
-    return f"{count:,} row" if count == 1 else f"{count:,} rows"

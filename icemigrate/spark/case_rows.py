@@ -89,7 +89,7 @@ class CaseTables:
         """The columns and rows of a Parquet file as texts, cast to the types of a table."""
         with convert_java_errors():
             found, schema = self.session.read.parquet(path), self._frame(table).schema
-            casts = [found[_quoted(n)].cast(schema[n].dataType).alias(n) for n in found.columns]
+            casts = [found[quote(n)].cast(schema[n].dataType).alias(n) for n in found.columns]
             return tuple(found.columns), _texts(found.select(*casts), found.columns)
 
     def _query(self, sql: str) -> DataFrame:
@@ -104,9 +104,7 @@ class CaseTables:
 
         there = set(frame.columns)
         columns = [
-            (frame[_quoted(f.name)] if f.name in there else functions.lit(None))
-            .cast(f.dataType)
-            .alias(f.name)
+            (frame[quote(f.name)] if f.name in there else functions.lit(None)).cast(f.dataType).alias(f.name)
             for f in schema.fields
         ]
         frame.select(*columns).writeTo(path_sql((self.catalog, *table.namespace, table.name))).append()
@@ -159,13 +157,9 @@ def _texts(frame: DataFrame, columns: Sequence[str]) -> list[CaseRow]:
 
     shown = []
     for name in columns:
-        column, type_ = frame[_quoted(name)], frame.schema[name].dataType
+        column, type_ = frame[quote(name)], frame.schema[name].dataType
         if _is_nested(type_):
             shown.append(functions.to_json(column, {"ignoreNullFields": "false"}))
         else:
             shown.append(functions.hex(column) if isinstance(type_, BinaryType) else column.cast("string"))
     return [tuple(row) for row in frame.select(*shown).collect()]
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -30,7 +30,7 @@ def delete_files(io: Any, files: Any) -> str:
     if failed >= total:
         raise EngineError(f"the storage deleted none of {format_count(total, 'unneeded file')}", hint)
     return (
-        f"{total - failed} of {format_count(total, 'file')} deleted; the storage refused the others, {hint}"
+        f"{total - failed:,} of {format_count(total, 'file')} deleted; the storage refused the others, {hint}"
     )
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from icemigrate.diagnostics import Diagnostic, FilePosition
+from icemigrate.diagnostics import Diagnostic, FilePosition, format_count
 from icemigrate.errors import Mistakes
 from icemigrate.frozen import Frozen
 from icemigrate.hidden_characters import escaped_json
@@ -67,7 +67,7 @@ class BadRows:
 
     def error(self, table: str, hint: str | None) -> Mistakes:
         """The error that names the first rows, and counts all."""
-        rows = "1 row does not fit" if self.count == 1 else f"{self.count:,} rows do not fit"
+        rows = format_count(self.count, "row does not fit", "rows do not fit")
         shown = f" (the first {len(self.first)} are shown)" if self.count > len(self.first) else ""
         error = Mistakes(
             tuple(row.diagnostic for row in self.first),

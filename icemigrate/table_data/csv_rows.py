@@ -12,6 +12,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from icemigrate.diagnostics import format_count
 from icemigrate.errors import UsageError
 from icemigrate.iceberg.types import Field
 from icemigrate.table_data.bad_rows import BadRow
@@ -123,7 +124,7 @@ class NumberedRecords:
         def skip(row: Any) -> str:
             text = row.text if len(row.text) <= _SHOWN else f"{row.text[:_SHOWN]}…"
             found, wanted = row.actual_columns, row.expected_columns
-            values = "1 value" if found == 1 else f"{found} values"
+            values = format_count(found, "value")
             problem = f"it has {values}, and the header has {wanted}"
             ragged[row.number] = BadRow(self.file.shown, row.number, problem, {"record": text})
             return "skip"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from icemigrate.results.file_results import (
@@ -23,6 +23,7 @@ from icemigrate.table_data.live_files import (
     SnapshotManifest,
 )
 from icemigrate.table_data.partition_texts import PartitionTexts
+from icemigrate.table_data.snapshot_entries import utc_time
 from icemigrate.table_data.table_points import CURRENT, ReadPoint, find_snapshot
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
@@ -126,10 +127,7 @@ def _file_info(file: LiveFile, texts: PartitionTexts) -> FileInfo:
 
 
 def _times(metadata: Mapping[str, Any]) -> Mapping[int, datetime]:
-    return {
-        s["snapshot-id"]: datetime.fromtimestamp(s["timestamp-ms"] / 1000, tz=timezone.utc)
-        for s in metadata["snapshots"]
-    }
+    return {s["snapshot-id"]: utc_time(s["timestamp-ms"]) for s in metadata["snapshots"]}
 
 
 def _partition_info(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
 
+from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.results.table_results import SnapshotInfo
 from icemigrate.table_data.table_session import CurrentTable
 
@@ -59,24 +60,26 @@ def ancestor_ids(metadata: Mapping[str, Any], snapshot_id: int | None) -> Iterat
         snapshot_id = by_id[snapshot_id].get("parent-snapshot-id")
 
 
+def utc_time(milliseconds: int) -> datetime:
+    """The time of a number of metadata, which counts milliseconds since 1970."""
+    return _EPOCH + timedelta(milliseconds=milliseconds)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
 def _info(metadata: Mapping[str, Any], snapshot: Mapping[str, Any], names: _Names) -> SnapshotInfo:
     number: int = snapshot["snapshot-id"]
     summary: Mapping[str, str] = snapshot.get("summary") or {}
     return SnapshotInfo(
         snapshot_id=number,
         parent_id=snapshot.get("parent-snapshot-id"),
-        at=datetime.fromtimestamp(snapshot["timestamp-ms"] / 1000, tz=timezone.utc),
+        at=utc_time(snapshot["timestamp-ms"]),
         operation=summary.get("operation"),
         is_current=number == metadata.get("current-snapshot-id"),
         branches=tuple(names.get((number, "branch"), ())),
         tags=tuple(names.get((number, "tag"), ())),
-        added_rows=_count(summary, "added-records"),
-        deleted_rows=_count(summary, "deleted-records"),
-        rows=_count(summary, "total-records"),
+        added_rows=whole_number(summary.get("added-records")),
+        deleted_rows=whole_number(summary.get("deleted-records")),
+        rows=whole_number(summary.get("total-records")),
     )
-
-
-def _count(summary: Mapping[str, str], key: str) -> int | None:
-    """A number of a summary, which other writers may omit or write in another form."""
-    text = summary.get(key, "")
-    return int(text) if text.isascii() and text.isdigit() else None

@@ -31,7 +31,7 @@ from icemigrate.results.describe_results import (
 )
 from icemigrate.table_data.file_entries import chosen_snapshot, open_files
 from icemigrate.table_data.live_files import DATA, LiveFile, SnapshotManifest
-from icemigrate.table_data.snapshot_entries import ancestor_ids
+from icemigrate.table_data.snapshot_entries import ancestor_ids, utc_time
 from icemigrate.table_data.table_health import table_health
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
@@ -54,7 +54,7 @@ def describe_table(
     reader, snapshot = open_files(tables, table), chosen_snapshot(table, None)
     manifests, files = reader.manifests(snapshot), list(reader.of(snapshot))
     schema = current_schema(metadata)
-    updated = _moment(metadata["last-updated-ms"])
+    updated = utc_time(metadata["last-updated-ms"])
     log = metadata["metadata-log"]
     kinds = [ref["type"] for ref in metadata["refs"].values()]
     return DescribeResult(
@@ -65,7 +65,7 @@ def describe_table(
         file_format=metadata["properties"].get("write.format.default", "parquet"),
         location=metadata["location"],
         metadata_location=table.stored.location,
-        created_at=_moment(log[0]["timestamp-ms"]) if log else updated,
+        created_at=utc_time(log[0]["timestamp-ms"]) if log else updated,
         updated_at=updated,
         columns=tuple(_columns(schema)),
         schema_id=schema.id,
@@ -118,15 +118,11 @@ def table_growth(table: CurrentTable) -> Iterator[GrowthPoint]:
         summary = by_id[number].get("summary") or {}
         yield GrowthPoint(
             snapshot_id=number,
-            at=_moment(by_id[number]["timestamp-ms"]),
+            at=utc_time(by_id[number]["timestamp-ms"]),
             rows=whole_number(summary.get("total-records")),
             data_files=whole_number(summary.get("total-data-files")),
             size_bytes=whole_number(summary.get("total-files-size")),
         )
-
-
-def _moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc)
 
 
 def _columns(schema: Schema) -> Iterator[ColumnDescription]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timezone
 from typing import Any
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.single_values import TIMESTAMP_PATTERN
-from icemigrate.table_data.snapshot_entries import snapshot_of
+from icemigrate.table_data.snapshot_entries import snapshot_of, utc_time
 from icemigrate.table_data.table_session import CurrentTable
 
 
@@ -201,8 +201,7 @@ def _at(table: CurrentTable, at: datetime) -> Mapping[str, Any]:
     log = sorted(table.metadata.get("snapshot-log") or (), key=lambda entry: int(entry["timestamp-ms"]))
     if at.tzinfo is None:
         at = at.replace(tzinfo=timezone.utc)
-    milliseconds = (at - _EPOCH).total_seconds() * 1000
-    before = [entry for entry in log if entry["timestamp-ms"] <= milliseconds]
+    before = [entry for entry in log if utc_time(entry["timestamp-ms"]) <= at]
     shown = at.isoformat()
     if before:
         found = snapshot_of(table.metadata, before[-1]["snapshot-id"])
@@ -213,14 +212,11 @@ def _at(table: CurrentTable, at: datetime) -> Mapping[str, Any]:
         return found
     if not log:
         raise UsageError(f"table `{table.declared}` has no snapshots yet", "insert rows first")
-    first = (_EPOCH + timedelta(milliseconds=log[0]["timestamp-ms"])).isoformat(timespec="milliseconds")
+    first = utc_time(log[0]["timestamp-ms"]).isoformat(timespec="milliseconds")
     raise UsageError(
         f"table `{table.declared}` has no snapshot at or before {shown}",
         f"the first one of its log is of {first}",
     )
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def _find_ref(table: CurrentTable, name: str, kinds: tuple[str, ...]) -> Mapping[str, Any]:

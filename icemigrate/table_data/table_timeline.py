@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any, TypeAlias
 
+from icemigrate.diagnostics import format_count
 from icemigrate.iceberg.metadata_parts import current_schema_id, read_specs
 from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.partitioning import term_text
@@ -21,7 +21,7 @@ from icemigrate.iceberg.schema_json import schema_from_json
 from icemigrate.metadata_engine.apply_updates import complete_metadata
 from icemigrate.results.timeline_results import TimelineEntry, TimelineResult
 from icemigrate.table_data.compare_snapshots import field_differences
-from icemigrate.table_data.snapshot_entries import ancestor_ids
+from icemigrate.table_data.snapshot_entries import ancestor_ids, utc_time
 from icemigrate.table_data.table_session import TableSession
 
 Json: TypeAlias = Mapping[str, Any]
@@ -58,7 +58,7 @@ def table_timeline(tables: TableSession, name: str, *, limit: int | None = None)
 def _of_states(states: Sequence[Json]) -> Iterator[TimelineEntry]:
     before: Json | None = None
     for now in states:
-        at = _moment(now["last-updated-ms"])
+        at = utc_time(now["last-updated-ms"])
         is_earlier = before is None and bool(now["metadata-log"])
         found = list(_changes(before, now))
         version = next(
@@ -93,7 +93,7 @@ def _schema_changes(before: Json | None, now: Json) -> Iterator[_Change]:
         count = len(_schema(now, number).fields)
         yield (
             "schema",
-            f"schema {number} with {count} column{'' if count == 1 else 's'} is current",
+            f"schema {number} with {format_count(count, 'column')} is current",
             None,
             None,
         )
@@ -164,8 +164,4 @@ def _snapshots(states: Sequence[Json]) -> Iterator[TimelineEntry]:
         if number not in there:
             text += " (expired)"
         version = summary.get(_VERSION_KEY)
-        yield TimelineEntry(_moment(snapshot["timestamp-ms"]), "snapshot", text, number, version)
-
-
-def _moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, tz=timezone.utc)
+        yield TimelineEntry(utc_time(snapshot["timestamp-ms"]), "snapshot", text, number, version)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
+from icemigrate.diagnostics import format_count
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.table_properties import MERGE_MODE
@@ -181,7 +182,7 @@ def _require_keys(db: LoadDatabase, staged: StagedRows) -> None:
     for key in staged.keys:
         ((count,),) = db.query(f"SELECT count(*) FROM {staged.table} WHERE {_name(key)} IS NULL")
         if count:
-            rows = "1 row" if count == 1 else f"{count:,} rows"
+            rows = format_count(count, "row")
             raise UsageError(f"{rows} of the data have no key: `{key}` is null", "give each row its key")
     twice = db.query(
         f"SELECT {texts}, count(*) FROM {staged.table} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"

@@ -34,7 +34,6 @@ from icemigrate.iceberg.partition_evolution import (
     FileTotals,
     OldSpecFiles,
     old_spec_files,
-    size_text,
     was_repartitioned,
 )
 from icemigrate.iceberg.partitioning import UNPARTITIONED
@@ -269,14 +268,6 @@ def test_names_and_order_of_partition_fields_make_no_old_way(lake: Lake) -> None
     (region, bucket) = table.spec.fields
     renamed = replace(table.spec, fields=(replace(bucket, name="other"), region), id=7)
     assert old_spec_files(layout, table, renamed).files == 3
-
-
-@pytest.mark.parametrize(
-    ("size", "text"),
-    [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 KB"), (3_400_000_000, "3.4 GB"), (999_960, "1.0 MB")],
-)
-def test_sizes_are_told_in_units_of_a_thousand(size: int, text: str) -> None:
-    assert size_text(size) == text
 
 
 def test_a_share_is_told_in_a_few_words() -> None:

@@ -104,7 +104,7 @@ def test_a_table_for_people_has_at_most_a_thousand_rows(
 ) -> None:
     _, out, err = run(capsys, sales, "sql", "SELECT range AS n FROM range(1001)")
     assert len(out.splitlines()) == 1 + 1000
-    assert err == "1000 rows; there are more: use `--format csv`, or a limit\n"
+    assert err == "1,000 rows; there are more: use `--format csv`, or a limit\n"
     assert len(run(capsys, sales, "sql", "FROM range(1001)", "--format", "csv")[1].splitlines()) == 1002
 
 

@@ -74,7 +74,7 @@ def test_the_plan_says_whose_way_back_ends() -> None:
         (OldSpecFiles(0, 4, 0, 400), "none with the old partitioning"),
         (
             OldSpecFiles(1, 4, 100, 400),
-            "1 of 4 files, 100 bytes of 400 bytes, with the old partitioning, which are rewritten",
+            "1 of 4 files, 100 B of 400 B, with the old partitioning, which are rewritten",
         ),
     ],
 )

@@ -188,7 +188,7 @@ def test_the_plan_shows_what_is_removed_and_which_tags_need_the_rest() -> None:
     assert act.shown == ActionSummary(
         "schemas",
         "db.a",
-        "remove 2 of 3 schemas (1 kB), unused by any snapshot, branch, tag or undo",
+        "remove 2 of 3 schemas (237 B), unused by any snapshot, branch, tag or undo",
         "metadata commit on db.a: removeSchemas(0, 1)",
     )
     wide = [schema(i, **{f"c{n}": "int" for n in range(1, 1000 + i)}) for i in range(4)]
@@ -197,7 +197,7 @@ def test_the_plan_shows_what_is_removed_and_which_tags_need_the_rest() -> None:
     look = _look(read)
     act, kept = find_old_schemas(look, {})
     assert isinstance(act, MaintenanceAction)
-    assert (act.schemas, act.shown.text.split(",")[0]) == ({0}, "remove 1 of 4 schemas (55 kB)")
+    assert (act.schemas, act.shown.text.split(",")[0]) == ({0}, "remove 1 of 4 schemas (54.8 kB)")
     assert kept == SkippedTable("schemas", "db.a", "2 old schemas are needed by tags (110 kB): v1, v2")
     (act,) = find_old_schemas(look, {NAME: frozenset({11, 12})})
     assert isinstance(act, MaintenanceAction)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from icemigrate.render.growth_plot import HEIGHT, WIDTH, growth_series, plot_lines, sampled
-from icemigrate.render.table_cells import short_text, size_text
+from icemigrate.render.table_cells import short_text
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
 from icemigrate.results.describe_results import GrowthPoint
 
@@ -47,14 +47,6 @@ def test_a_sample_begins_and_ends_with_the_values(
 def test_snapshots_of_one_moment_show_the_newest() -> None:
     (series,) = growth_series(_points(1, 2, 3, hours=0))
     assert set(sampled(series, WIDTH)) == {3}
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0 B"), (999, "999 B"), (1_000, "1 kB"), (1_536, "1.54 kB"), (999_499, "999 kB"), (999_500, "1 MB")],
-)
-def test_sizes(number: int, text: str) -> None:
-    assert size_text(number) == text
 
 
 def test_long_text_keeps_its_ends() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
+from icemigrate.diagnostics import Diagnostic, FilePosition, Severity, format_count, format_size
 from icemigrate.events import (
     FilesRewritten,
     MigrationRecorded,
@@ -27,7 +27,7 @@ from icemigrate.frozen import replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.render.display import elapsed_text, one_line, timestamp_text, visible_text
 from icemigrate.render.formats import names_for, render
-from icemigrate.render.phrases import format_count, join_with_and
+from icemigrate.render.phrases import join_with_and
 from icemigrate.render.progress_text import ProgressWriter
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle, style_for
 from icemigrate.results.command_results import (
@@ -164,7 +164,7 @@ def test_many_findings_fit_into_a_comment() -> None:
     assert text.count("<details>") == text.count("</details>") == 1
     left = 2000 - text.count("- ⚠️ near")
     assert 0 < left < 2000
-    assert f"Not shown: {left} warnings, which do not fit into a comment" in text
+    assert f"Not shown: {left:,} warnings, which do not fit into a comment" in text
 
 
 def test_status_of_tables() -> None:
@@ -268,10 +268,21 @@ def test_what_is_told_while_a_statement_runs_leaves_its_time_a_line_that_says_wh
     ]
 
 
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        *((0, "0 B"), (999, "999 B"), (1_000, "1 kB"), (1_536, "1.54 kB")),
+        *((999_499, "999 kB"), (999_500, "1 MB"), (3_400_000_000, "3.4 GB")),
+    ],
+)
+def test_a_size_has_three_digits_and_a_unit(size: int, text: str) -> None:
+    assert format_size(size) == text
+
+
 def test_words() -> None:
-    assert (format_count(1, "table"), format_count(2, "table"), format_count(0, "entry", "entries")) == (
+    assert (format_count(1, "table"), format_count(2000, "table"), format_count(0, "entry", "entries")) == (
         "1 table",
-        "2 tables",
+        "2,000 tables",
         "0 entries",
     )
     assert (join_with_and(["a"]), join_with_and(["a", "b", "c"])) == ("a", "a, b and c")
