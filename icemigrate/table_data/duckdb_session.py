@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _EXTENSIONS = ("avro", "iceberg")
 """In the order in which DuckDB needs them."""
+_OF_OBJECT_STORAGE = ("httpfs",)
 
 
 @contextmanager
@@ -47,14 +48,15 @@ def open_duckdb(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.close()
 
 
-def load_iceberg(connection: duckdb.DuckDBPyConnection) -> None:
+def load_iceberg(connection: duckdb.DuckDBPyConnection, secret: str | None = None) -> None:
     """Load what reads Iceberg's tables.
 
+    :param secret: the statement that signs in to an object storage with tables.
     :raises MissingExtra: an extension is not installed, or is of another release of DuckDB.
     """
     import duckdb
 
-    for name in _EXTENSIONS:
+    for name in _EXTENSIONS if secret is None else _OF_OBJECT_STORAGE + _EXTENSIONS:
         try:
             package = importlib.util.find_spec(f"duckdb_extension_{name}")
             if package is None or not package.submodule_search_locations:
@@ -63,6 +65,8 @@ def load_iceberg(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(f"LOAD {text_literal(str(file))}")
         except (ImportError, ValueError, duckdb.Error) as error:
             raise _missing(error) from error
+    if secret is not None:
+        connection.execute(secret)
 
 
 def lock_duckdb(

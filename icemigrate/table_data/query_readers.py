@@ -16,6 +16,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Geography, Geometry, Primitive
+from icemigrate.table_data.object_storage import ObjectStorage, object_folders
 from icemigrate.table_data.query_metadata import PointMetadata
 
 
@@ -43,21 +44,22 @@ _PYICEBERG_LACKS = ("variant",)
 _NANOSECONDS = ("timestamp_ns", "timestamptz_ns")
 
 
-def choose_reader(table: str, metadata: PointMetadata) -> ReaderChoice:
+def choose_reader(table: str, metadata: PointMetadata, storage: ObjectStorage | None = None) -> ReaderChoice:
     """The reader of one state of a table.
 
     :param table: its name, for errors.
+    :param storage: the object storage that DuckDB can sign in to.
     :raises IcemigrateError: neither reader can read it.
     """
-    against_duckdb = reason_against_duckdb(metadata)
+    against_duckdb = reason_against_duckdb(metadata, storage)
     if against_duckdb is None:
         return ReaderChoice(ReaderKind.DUCKDB, "it reads all files and types of this table")
     return reader_without_duckdb(table, metadata, against_duckdb)
 
 
-def reason_against_duckdb(metadata: PointMetadata) -> str | None:
+def reason_against_duckdb(metadata: PointMetadata, storage: ObjectStorage | None = None) -> str | None:
     """Why DuckDB cannot read one state of a table, by its metadata; ``None`` where it can."""
-    return next(_against_duckdb(metadata), None)
+    return next(_against_duckdb(metadata, storage), None)
 
 
 def reason_against_formats(formats: Iterable[str]) -> str | None:
@@ -92,11 +94,12 @@ def unreadable(table: str, reason: str) -> IcemigrateError:
     )
 
 
-def _against_duckdb(metadata: PointMetadata) -> Iterator[str]:
+def _against_duckdb(metadata: PointMetadata, storage: ObjectStorage | None) -> Iterator[str]:
     if metadata.snapshot is not None and "manifest-list" not in metadata.snapshot:
         yield "the snapshot has no manifest list"
-    if local_path(metadata.json["location"]) is None:
-        yield f"its files are at {metadata.json['location']}"
+    location = metadata.json["location"]
+    if local_path(location) is None and (storage is None or not object_folders(location)):
+        yield f"its files are at {location}"
     if _is_encrypted(metadata.json):
         yield "it is encrypted"
     if metadata.lacks_fields:

@@ -227,7 +227,7 @@ def open_points(
     reads = []
     for number, point in enumerate(points, 1):
         metadata = point_metadata(table.metadata, point, session.store.files.read)
-        reader = choose_reader(str(table.declared), metadata)
+        reader = choose_reader(str(table.declared), metadata, session.object_storage)
         reads.append(TableRead(table, point, metadata, reader, f"icemigrate_{number}"))
     with _connected(session, reads, files) as (connection, used):
         yield OpenQuery(connection, "", used)
@@ -260,7 +260,7 @@ def _reads(
         key = (use.name, resolved)
         if key not in reads:
             metadata = point_metadata(table.metadata, resolved, session.store.files.read)
-            reader = choose_reader(str(table.declared), metadata)
+            reader = choose_reader(str(table.declared), metadata, session.object_storage)
             reads[key] = TableRead(table, resolved, metadata, reader, f"icemigrate_{len(reads) + 1}")
         views.append(reads[key].view)
     return tuple(reads.values()), views

@@ -17,6 +17,7 @@ from icemigrate.table_data.duckdb_session import (
     quoted_identifier,
     text_literal,
 )
+from icemigrate.table_data.object_storage import object_folders
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import PointMetadata
 from icemigrate.table_data.query_readers import (
@@ -82,8 +83,10 @@ def create_views(
         gives the rows of the other files too.
     :raises IcemigrateError: a table cannot be read.
     """
-    if any(read.reader.kind is ReaderKind.DUCKDB for read in reads):
-        load_iceberg(connection)
+    by_duckdb = [read for read in reads if read.reader.kind is ReaderKind.DUCKDB]
+    if by_duckdb:
+        storage = session.object_storage if any(map(_is_remote, by_duckdb)) else None
+        load_iceberg(connection, None if storage is None else storage.statement)
     outside: list[str] = []
     used = []
     for read, wanted in zip(reads, files or [None] * len(reads), strict=True):
@@ -113,6 +116,8 @@ def create_views(
 def _iceberg_scan(
     connection: duckdb.DuckDBPyConnection, read: TableRead, scratch: Path
 ) -> tuple[str, _OtherFiles]:
+    import duckdb
+
     file = scratch / f"{read.view}.metadata.json"
     file.write_text(json.dumps(read.metadata.json, default=dict), encoding="utf-8")
     location = text_literal(str(file))
@@ -120,10 +125,17 @@ def _iceberg_scan(
     if read.metadata.snapshot is None:
         return source, _OtherFiles()
     inside = " OR ".join(f"starts_with(file_path, {text_literal(folder)})" for folder in _folders(read))
-    found = connection.execute(
+    listing = (
         "SELECT DISTINCT file_format, CASE WHEN NOT (" + inside + ") THEN file_path END "
         f"FROM iceberg_metadata({location}) WHERE status <> 'DELETED'"
-    ).fetchall()
+    )
+    try:
+        found = connection.execute(listing).fetchall()
+    except duckdb.IOException as error:
+        if not _is_remote(read):
+            raise
+        # Such as a certificate or a redirect that PyIceberg's libraries understand.
+        return source, _OtherFiles(f"it does not reach the storage ({_first_line(error)})")
     reason = reason_against_formats(file_format for file_format, _ in found)
     return source, _OtherFiles(reason, tuple(path for _, path in found if path is not None))
 
@@ -148,3 +160,13 @@ def _folders(read: TableRead) -> Iterator[str]:
     for location in (read.metadata.json["location"], *(properties.get(key) for key in _LOCATIONS)):
         if location and (path := local_path(location)) is not None:
             yield from (f"{path}/", f"file:{path}/", f"file://{path}/", f"{location.rstrip('/')}/")
+        elif location:
+            yield from object_folders(location)
+
+
+def _is_remote(read: TableRead) -> bool:
+    return local_path(read.metadata.json["location"]) is None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0].partition(": ")[2]

@@ -15,6 +15,7 @@ from icemigrate.metadata_engine.apply_updates import complete_metadata
 from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.table_store import StoredTable, TableStore
 from icemigrate.project import Project
+from icemigrate.table_data.object_storage import ObjectStorage, find_object_storage
 
 
 class CurrentTable(Frozen):
@@ -49,6 +50,11 @@ class TableSession:
     def storage_properties(self) -> Mapping[str, str]:
         """The settings of the catalog and its storage, under PyIceberg's keys."""
         return self.environment.catalog.settings.properties
+
+    @property
+    def object_storage(self) -> ObjectStorage | None:
+        """The storage of the settings that DuckDB can sign in to."""
+        return find_object_storage({**self.store.catalog_properties, **self.storage_properties})
 
     def load(self, text: str) -> CurrentTable:
         """The current table of a name, as migration files write it.
