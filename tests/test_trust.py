@@ -17,7 +17,7 @@ STARTS = frozenset(
     {"vcs/git.py", "spark/find_java.py", "spark/gateway.py", "spark/class_archive.py", "spark/java_errors.py"}
 )
 """Modules that start a process, or wait for one."""
-IMPORTS = frozenset({"cli/group.py"})
+IMPORTS = frozenset({"cli/group.py", "render/formats.py"})
 """Modules that import by name."""
 OPENS = {
     "system/file_reads.py": "files of a repository",
@@ -47,6 +47,7 @@ OPENS = {
     "commands/desired_sources.py": "the folder of a declaration, named on the command line",
     "table_data/duckdb_session.py": "the extensions of DuckDB in their packages",
     "table_data/query_tables.py": "a temporary folder",
+    "commands/generate.py": "a temporary folder",
     "table_data/query_views.py": "a temporary folder",
     "pipeline/stream_checkpoint.py": "the folder of a checkpoint, which its user names",
 }
