@@ -126,8 +126,8 @@ class IcebergManager:
         """Insert rows in one snapshot; a row that does not fit refuses all of them.
 
         :param data: a table, batch or reader of Arrow; a frame of pandas, Polars, PySpark or DuckDB; a dict
-            for one row, or a list of dicts, with values by column.  Missing columns are null, or have
-            their default.
+            for one row, or a list of dicts, with values by column; a dict with a list of values for each
+            column.  Missing columns are null, or have their default.
         :raises Mistakes: rows do not fit the columns; nothing was inserted.
         """
         from icemigrate.table_data.insert_rows import insert_data

@@ -14,6 +14,8 @@ from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_tables import OpenQuery
 
 _LONGEST_VALUE = 200
+_BEFORE, _AFTER = "_icemigrate_before", "_icemigrate_after"
+"""Names of the two states in SQL that no column has."""
 
 
 def compare_rows(
@@ -92,19 +94,22 @@ def _by_key(
     samples: int,
     is_whole: bool,
 ) -> tuple[RowDifference, Mapping[str, int]]:
-    on = " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in map(quoted_identifier, key))
-    added = f"FROM {after} b WHERE NOT EXISTS (SELECT 1 FROM {before} a WHERE {on})"
-    removed = f"FROM {before} a WHERE NOT EXISTS (SELECT 1 FROM {after} b WHERE {on})"
+    on = " AND ".join(
+        f"{_BEFORE}.{name} IS NOT DISTINCT FROM {_AFTER}.{name}" for name in map(quoted_identifier, key)
+    )
+    added = f"FROM {after} {_AFTER} WHERE NOT EXISTS (SELECT 1 FROM {before} {_BEFORE} WHERE {on})"
+    removed = f"FROM {before} {_BEFORE} WHERE NOT EXISTS (SELECT 1 FROM {after} {_AFTER} WHERE {on})"
     others = [name for name in columns if name not in key]
     differs = {
-        name: f"a.{quoted_identifier(name)} IS DISTINCT FROM b.{quoted_identifier(name)}" for name in others
+        name: f"{_BEFORE}.{quoted_identifier(name)} IS DISTINCT FROM {_AFTER}.{quoted_identifier(name)}"
+        for name in others
     }
     any_differs = " OR ".join(differs.values()) or "false"
-    both = f"FROM {before} a JOIN {after} b ON {on} WHERE {any_differs}"
+    both = f"FROM {before} {_BEFORE} JOIN {after} {_AFTER} ON {on} WHERE {any_differs}"
     counts = ["count(*)", *(f"count(*) FILTER ({text})" for text in differs.values())]
     found = query.connection.execute(f"SELECT {', '.join(counts)} {both}").fetchone()
     assert found is not None, "an aggregate has a row"
-    order, first, second = _list(key), _texts(columns, "a."), _texts(columns, "b.")
+    order, first, second = _list(key), _texts(columns, f"{_BEFORE}."), _texts(columns, f"{_AFTER}.")
     return (
         RowDifference(
             key=tuple(key),
@@ -117,7 +122,7 @@ def _by_key(
                 *_one_sided(query, "removed", f"SELECT {first} {removed} ORDER BY {order}", columns, samples),
                 *_changed_rows(
                     query,
-                    f"SELECT {first}, {second} {both} ORDER BY {_list(key, 'b.')}",
+                    f"SELECT {first}, {second} {both} ORDER BY {_list(key, f'{_AFTER}.')}",
                     columns,
                     key,
                     samples,

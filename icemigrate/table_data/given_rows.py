@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from icemigrate.errors import UsageError
 from icemigrate.table_data.input_files import require_pyarrow
-from icemigrate.table_data.mapping_rows import MappingSource
+from icemigrate.table_data.mapping_rows import ColumnMappingSource, MappingSource
 from icemigrate.table_data.row_sources import ArrowSource, RowSource
 
 
 def given_source(data: Any) -> RowSource:
     """The source of some data.
 
-    :raises UsageError: it is of a kind that is not known, or Arrow cannot convert it.
+    :raises UsageError: it is of a kind that is not known, or its library or Arrow cannot convert it.
     """
     pa = require_pyarrow()
     if isinstance(data, Mapping):
-        data = [data]
+        is_by_column = bool(data) and all(map(_is_column, data.values()))
+        return ColumnMappingSource(data) if is_by_column else MappingSource([data])
     if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
         return MappingSource(data)
     if isinstance(data, pa.RecordBatchReader):
@@ -29,9 +31,16 @@ def given_source(data: Any) -> RowSource:
         return ArrowSource(data)
     try:
         table = _arrow_table(data, pa)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UsageError(f"Arrow cannot convert the data: {reason}", "give each column one type") from error
+    except UsageError:
+        raise
+    except Exception as error:  # a lazy frame computes its rows here, and each library has errors of its own
+        # Arrow names the column in a second text; errors of Spark have none.
+        parts = [str(part).partition("\n")[0] for part in error.args or (error,)]
+        reason = ": ".join(parts).strip() or type(error).__name__
+        raise UsageError(
+            f"the rows of the {type(data).__name__} cannot be read: {reason}",
+            "give each column values of one type that Arrow has",
+        ) from error
     if table is None:
         raise UsageError(
             f"rows cannot be read from a {type(data).__name__}",
@@ -40,15 +49,24 @@ def given_source(data: Any) -> RowSource:
     return ArrowSource(table)
 
 
+def _is_column(values: Any) -> bool:
+    """Whether the value of a mapping has the values of a column."""
+    if isinstance(values, (str, bytes, bytearray, memoryview, Mapping)):
+        return False
+    return isinstance(values, Sequence) or hasattr(values, "__array__")
+
+
 def _arrow_table(data: Any, pa: Any) -> Any:
     """The data as ``pyarrow.Table``; ``None`` where it is of another kind."""
-    library = type(data).__module__.partition(".")[0]
+    library, kind = type(data).__module__.partition(".")[0], type(data).__name__
+    if library in ("pandas", "polars", "pyspark") and not kind.endswith("Frame"):
+        return None  # a single column has no name that is sure
     if library == "pandas":
-        return pa.Table.from_pandas(data, preserve_index=False).replace_schema_metadata(None)
+        return _pandas_table(data, pa)
     if library == "polars":
-        return (data.collect() if hasattr(data, "collect") else data).to_arrow()
+        return _polars_table(data)
     if library == "pyspark":
-        return data.toArrow()
+        return _spark_table(data if hasattr(data, "toArrow") else data.to_spark())
     if library in ("duckdb", "_duckdb"):
         return data.to_arrow_table()
     if hasattr(data, "__arrow_c_stream__"):
@@ -58,3 +76,41 @@ def _arrow_table(data: Any, pa: Any) -> Any:
         if rows and all(isinstance(row, pa.RecordBatch) for row in rows):
             return pa.Table.from_batches(rows)
     return None
+
+
+def _pandas_table(frame: Any, pa: Any) -> Any:
+    """The columns of a frame without its index; ``NaN`` is null, as pandas has it for missing values.
+
+    :raises UsageError: two columns have the same name.
+    """
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise UsageError(f"the data: column `{twice[0]}` is there twice", "remove one of the two")
+    return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+
+
+def _spark_table(frame: Any) -> Any:
+    """The rows of a frame, collected into this process."""
+    # Arrow refuses a null struct whose fields cannot be null, which Spark's literals have.
+    loose = json.loads(frame.schema.json(), object_hook=_nullable)
+    return frame.to(type(frame.schema).fromJson(loose)).toArrow()
+
+
+def _nullable(part: dict[str, Any]) -> dict[str, Any]:
+    keys = ("nullable", "containsNull", "valueContainsNull")
+    return part | {key: True for key in keys if key in part}
+
+
+def _polars_table(frame: Any) -> Any:
+    """The columns of a frame, which is computed where it is lazy.
+
+    :raises UsageError: a column has Python objects, of which Arrow would get the addresses.
+    """
+    frame = frame.collect() if hasattr(frame, "collect") else frame
+    for name, type_ in frame.schema.items():
+        if str(type_) == "Object":
+            raise UsageError(
+                f"column `{name}` of the data has Python objects",
+                "convert the column to a type of Polars, such as `String`",
+            )
+    return frame.to_arrow()

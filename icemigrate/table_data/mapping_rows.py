@@ -1,21 +1,26 @@
-"""Rows as mappings by column: Python values, or JSON values of the specification's Appendix D."""
+"""Rows as mappings by column: Python values, or JSON values of the specification's Appendix D.
+
+Values of NumPy and pandas are those of Python that they are equal to; ``NA`` and ``NaT`` are null.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from icemigrate.errors import UsageError
 from icemigrate.iceberg.arrow_types import arrow_schema
-from icemigrate.iceberg.types import Field
+from icemigrate.iceberg.types import Field, List
 from icemigrate.metadata_engine.parquet_values import UnfitValue, stored_value
+from icemigrate.table_data.arrow_columns import readable_arrow
 from icemigrate.table_data.bad_rows import BadRow
 from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.row_relations import PROBLEM, ROW, LoadRelation
-from icemigrate.table_data.row_sources import NumberedRows, with_fine_times
+from icemigrate.table_data.row_sources import NumberedRows
 
 
 class MappingSource:
@@ -36,12 +41,15 @@ class MappingSource:
             target.column(name)
         return None
 
+    def _rows_for(self, _target: LoadTarget) -> Iterable[Mapping[str, Any]]:
+        return self._rows
+
     def numbered(self, db: LoadDatabase, target: LoadTarget) -> Iterator[NumberedRows]:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         import pyarrow as pa
 
         bad, numbers, rows = list[BadRow](), list[int](), list[dict[str, Any]]()
-        for number, row in enumerate(self._rows, 1):
+        for number, row in enumerate(self._rows_for(target), 1):
             try:
                 rows.append({c.name: _value(c, row) for c in target.columns})
                 numbers.append(number)
@@ -54,11 +62,56 @@ class MappingSource:
         table = table.add_column(0, ROW, [pa.array(numbers, pa.int64())])
         table = table.add_column(0, PROBLEM, [pa.nulls(len(numbers), pa.string())])
         name = f"rows_{uuid4().hex}"
-        db.connection.register(name, with_fine_times(table))
+        db.connection.register(name, readable_arrow(table))
         given = db.types(name)
         types = {c.name: given.get(c.name, duckdb_type(c.type)) for c in target.columns}
         yield NumberedRows(LoadRelation(quoted_identifier(name), types, is_numbered=True), lambda: bad)
 
 
+class ColumnMappingSource(MappingSource):
+    """A mapping of sequences: columns with their values; or one row, where all these columns have lists."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        super().__init__([data])
+        self._data = data
+
+    def _rows_for(self, target: LoadTarget) -> Iterable[Mapping[str, Any]]:
+        """See :class:`MappingSource`.
+
+        :raises UsageError: the columns differ in their number of rows.
+        """
+        if all(isinstance(target.column(name).type, List) for name in self._data):
+            return self._rows
+        counts = {name: len(values) for name, values in self._data.items()}
+        if len(set(counts.values())) > 1:
+            shown = ", ".join(f"`{name}` has {count:,}" for name, count in counts.items())
+            raise UsageError(
+                f"the columns of the data have different numbers of rows: {shown}",
+                "give each column a value for each row; `None` is a null",
+            )
+        return (dict(zip(self._data, row, strict=True)) for row in zip(*self._data.values(), strict=True))
+
+
 def _value(column: Field, row: Mapping[str, Any]) -> Any:
-    return stored_value(column, row.get(column.name, column.write_default), column.name)
+    value = plain_value(row.get(column.name, column.write_default))
+    return stored_value(column, value, column.name)
+
+
+def plain_value(value: Any) -> Any:
+    """The value of Python that a value of NumPy or pandas is equal to; any other is itself."""
+    if isinstance(value, dict):
+        return {plain_value(key): plain_value(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain_value(item) for item in value]
+    library, kind = type(value).__module__.partition(".")[0], type(value).__name__
+    if library == "pandas" and kind in ("NAType", "NaTType"):
+        return None
+    if library == "pandas" and kind == "Timestamp":
+        return value.isoformat()  # a `datetime` has no nanoseconds
+    if library != "numpy":
+        return value
+    if kind == "ndarray":
+        return plain_value(value.tolist() if value.dtype.kind not in "mM" else list(value))
+    if kind == "datetime64":
+        return None if str(value) == "NaT" else str(value)
+    return value.item()

@@ -36,6 +36,8 @@ from icemigrate.table_data.row_relations import missing_required
 _CODECS = {"zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed"}
 _LARGEST_FILE = 128 * 1024 * 1024
 """In bytes; a file is in memory while it is copied."""
+_LOADED, _PARTITIONS = "_icemigrate_loaded", "_icemigrate_partitions"
+"""Names of relations in SQL that no column has."""
 _LARGEST_PART = 60
 """Of a partition's folder name, in characters."""
 
@@ -107,14 +109,14 @@ def _partitioned(
     )
     shown = ", ".join(fetched(c, name) for c, name in zip(columns, names, strict=True))
     rows = db.query(f"SELECT _icemigrate_number, {shown} FROM partitions_{suffix}")
-    same = " AND ".join(f"l.{name} IS NOT DISTINCT FROM p.{name}" for name in names)
+    same = " AND ".join(f"{_LOADED}.{name} IS NOT DISTINCT FROM {_PARTITIONS}.{name}" for name in names)
     sorted_by = "" if order is None else f" ORDER BY {order}"
     if order is not None:
         db.run("SET threads = 1")  # several would mix the rows of a partition
     db.run(
-        f"COPY (SELECT l.* EXCLUDE ({listed}), p._icemigrate_number FROM {valued} l "
-        f"JOIN partitions_{suffix} p ON {same}{sorted_by}) TO {text_literal(str(folder))} "
-        f"({_options(target)}, PARTITION_BY (_icemigrate_number))"
+        f"COPY (SELECT {_LOADED}.* EXCLUDE ({listed}), {_PARTITIONS}._icemigrate_number "
+        f"FROM {valued} {_LOADED} JOIN partitions_{suffix} {_PARTITIONS} ON {same}{sorted_by}) "
+        f"TO {text_literal(str(folder))} ({_options(target)}, PARTITION_BY (_icemigrate_number))"
     )
     if order is not None:
         db.run("RESET threads")

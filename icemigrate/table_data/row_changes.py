@@ -14,6 +14,7 @@ from icemigrate.iceberg.table_properties import DELETE_MODE, UPDATE_MODE
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
+from icemigrate.table_data.nested_casts import type_problem
 from icemigrate.table_data.parquet_output import NullInRequired, copy_to_table, write_parquet
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_expressions import RowExpression, parse_row_expression
@@ -122,6 +123,8 @@ def _updated(
             found.append(name)
             continue
         given = "NULL" if value.is_null else db.types(f"(SELECT {value.sql} AS v FROM {rows})")["v"]
+        if not value.is_null and (problem := type_problem(column.type, given, column.name)) is not None:
+            raise UsageError(f"--set {column.name}: {problem}", "write a value of the column's type")
         new = cast_sql(column.type, given, value.sql)
         found.append(f"CASE WHEN {condition.sql} THEN {new} ELSE {name} END AS {name}")
     return found

@@ -6,15 +6,16 @@ import json
 from collections.abc import Iterator, Mapping
 
 from icemigrate.frozen import Frozen
-from icemigrate.iceberg.types import Field, JsonValue, List, Map, Primitive, Struct, Type, is_nested
+from icemigrate.iceberg.types import Field, Fixed, JsonValue, List, Map, Primitive, Struct, Type, is_nested
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.duckdb_types import duckdb_type
+from icemigrate.table_data.nested_casts import nested_misfits
 from icemigrate.table_data.text_casts import text_misfits, text_value
 
 ROW, PROBLEM = "_icemigrate_row", "_icemigrate_problem"
 """The columns of a numbered relation: the number of the row, and why its values cannot be read, or null."""
-_NULL = "NULL"
-"""The type of an expression that is always null."""
+NULL_TYPE = "NULL"
+"""The type of a column or an expression that is always null."""
 TEXT = "TEXT"
 """The type of a column whose values are texts to parse."""
 _FLOATS = (Primitive("float"), Primitive("double"))
@@ -64,7 +65,10 @@ class LoadRelation(Frozen):
             is_empty = f" OR {name} = ''" if given == TEXT and column.type != Primitive("string") else ""
             parts.append(f"({name} IS NULL{is_empty})")
         if given != TEXT:
-            parts.extend(_missing_inside(column.type, name))
+            # The given struct may lack a field.
+            is_same = given == duckdb_type(column.type)
+            value = name if is_same else f"TRY_CAST({name} AS {duckdb_type(column.type)})"
+            parts.extend(_missing_inside(column.type, value))
         found = [part for part in parts if part != "false"]
         return " OR ".join(found) or None
 
@@ -79,18 +83,36 @@ def cast_sql(type_: Type, given: str, value: str) -> str:
         return text_value(type_, value)
     if given == wanted:
         return value
-    lossy = None if given == _NULL else _lossy(type_, given, value)
+    lossy = _lossy(type_, given, value)
     cast = f"CAST({value} AS {wanted})"
     return cast if lossy is None else f"CASE WHEN {lossy} THEN error('a value does not fit') ELSE {cast} END"
 
 
 def _lossy(type_: Type, given: str, name: str) -> str | None:
     """Whether a cast changes a value: a condition in SQL; ``None`` where it cannot."""
-    if given == "VARCHAR":
-        return None if is_nested(type_) else text_misfits(type_, name)
-    if type_ in _FLOATS or is_nested(type_):
+    if given == NULL_TYPE:
         return None
-    return f"TRY_CAST(TRY_CAST({name} AS {duckdb_type(type_)}) AS {given}) IS DISTINCT FROM {name}"
+    if is_nested(type_):
+        return " OR ".join(nested_misfits(type_, given, name, _part_misfits)) or None
+    if given == "VARCHAR":
+        return text_misfits(type_, name)
+    if type_ in _FLOATS:
+        return None
+    wanted = duckdb_type(type_)
+    if given == "TIME_NS":  # to which DuckDB casts no other time
+        return f"CAST(TRY_CAST({name} AS {wanted}) AS VARCHAR) IS DISTINCT FROM CAST({name} AS VARCHAR)"
+    return f"TRY_CAST(TRY_CAST({name} AS {wanted}) AS {given}) IS DISTINCT FROM {name}"
+
+
+def _part_misfits(type_: Type, given: str, value: str) -> str | None:
+    """Whether a plain value inside a nested one does not fit; see :func:`_lossy`."""
+    if given == "VARCHAR":
+        # DuckDB's cast of a whole struct reads no hexadecimal digits.
+        is_binary = isinstance(type_, Fixed) or type_ == Primitive("binary")
+        return f"{value} IS NOT NULL" if is_binary else f"{text_misfits(type_, value)} OR {value} = ''"
+    tried = f"({value} IS NOT NULL AND TRY_CAST({value} AS {duckdb_type(type_)}) IS NULL)"
+    lossy = None if type_ == Primitive("string") else _lossy(type_, given, value)
+    return tried if lossy is None else f"{tried} OR {lossy}"
 
 
 def missing_required(column: Field) -> Iterator[str]:

@@ -9,6 +9,7 @@ from uuid import uuid4
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Field, Primitive, is_nested
+from icemigrate.table_data.arrow_columns import readable_arrow, readable_schema
 from icemigrate.table_data.bad_rows import BadRow
 from icemigrate.table_data.csv_rows import NumberedRecords, fast_relation, read_header, require_encoding
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
@@ -16,9 +17,8 @@ from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
-from icemigrate.table_data.row_relations import PROBLEM, ROW, TEXT, LoadRelation
-
-_ZONED, _UNZONED = "TIMESTAMP WITH TIME ZONE", (Primitive("timestamp"), Primitive("timestamp_ns"))
+from icemigrate.table_data.nested_casts import type_problem
+from icemigrate.table_data.row_relations import NULL_TYPE, PROBLEM, ROW, TEXT, LoadRelation
 
 
 class NumberedRows(Frozen):
@@ -136,20 +136,21 @@ class ArrowSource:
     """
 
     def __init__(self, data: Any, file: str = "", *, is_repeatable: bool = True) -> None:
-        self._data, self._file, self.is_repeatable = with_fine_times(data), file, is_repeatable
+        self._given, self._data = data.schema, readable_arrow(data)
+        self._file, self.is_repeatable = file, is_repeatable
 
     def columns(self) -> frozenset[str]:
         """See :class:`RowSource`."""
         return frozenset(self._data.schema.names)
 
     def _relation(self, db: LoadDatabase, target: LoadTarget) -> LoadRelation:
-        name = f"rows_{uuid4().hex}"
-        empty = self._data.schema.empty_table()
-        db.connection.register(f"{name}_empty", empty)
-        types = db.types(f"{name}_empty")
-        db.connection.register(name, self._data)
         where = self._file or "the data"
-        return LoadRelation(quoted_identifier(name), typed_columns(types, target, where), self._file)
+        # Times lose their zone below, so the types are checked before.
+        typed_columns(_types(db, readable_schema(self._given, keeps_zones=True)), target, where)
+        types = typed_columns(_types(db, self._data.schema), target, where)
+        name = f"rows_{uuid4().hex}"
+        db.connection.register(name, self._data)
+        return LoadRelation(quoted_identifier(name), types, self._file)
 
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`RowSource`."""
@@ -160,25 +161,31 @@ class ArrowSource:
         yield NumberedRows(with_numbers(self._relation(db, target)))
 
 
-def with_fine_times(data: Any) -> Any:
-    """Arrow data whose nanoseconds with a zone are times in UTC without one.
+def _types(db: LoadDatabase, schema: Any) -> dict[str, str]:
+    """The types of Arrow's columns in DuckDB.
 
-    DuckDB has no such type, and would cut their last digits.
+    :raises UsageError: DuckDB cannot read one of them.
     """
+    import duckdb
     import pyarrow as pa
 
-    fields = [
-        field.with_type(pa.timestamp("ns"))
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns" and field.type.tz
-        else field
-        for field in data.schema
-    ]
-    schema = pa.schema(fields)
-    if schema.equals(data.schema):
-        return data
-    if isinstance(data, pa.RecordBatchReader):
-        return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in data))
-    return data.cast(schema)
+    name = f"empty_{uuid4().hex}"
+    found = {}
+    for field in schema:
+        if pa.types.is_null(field.type):
+            found[field.name] = NULL_TYPE
+            continue
+        try:
+            # One after the other: DuckDB's error does not name the column.
+            db.connection.register(name, schema.empty_table().select([field.name]))
+            found |= db.types(name)
+        except duckdb.Error as error:
+            raise UsageError(
+                f"column `{field.name}` of the data has the type {field.type}, which DuckDB does not read",
+                "convert the column to a type such as a text, a number or a time",
+            ) from error
+    db.connection.unregister(name)
+    return found
 
 
 def with_numbers(relation: LoadRelation) -> LoadRelation:
@@ -196,18 +203,9 @@ def typed_columns(types: dict[str, str], target: LoadTarget, where: str) -> dict
     found = {}
     for name, given in types.items():
         column = target.column(name)
-        if given == _ZONED and column.type in _UNZONED:
+        if (problem := type_problem(column.type, given, name)) is not None:
             raise UsageError(
-                f"{where}: column `{name}` has a time zone, and that of table `{target.name}` has none",
-                "convert it to the time zone that the table means",
-            )
-        if given == "VARCHAR" and is_nested(column.type):
-            raise UsageError(
-                f"{where}: column `{name}` has texts, and that of table `{target.name}` has parts"
-            )
-        if given == "BLOB" and column.type == Primitive("string"):
-            raise UsageError(
-                f"{where}: column `{name}` is binary, and that of table `{target.name}` is a text"
+                f"{where}: {problem}", f"convert it to the type of the column in table `{target.name}`"
             )
         is_parsed = given == "VARCHAR" and column.type != Primitive("string")
         found[name] = TEXT if is_parsed else given

@@ -29,6 +29,9 @@ from icemigrate.table_data.spark_row_changes import NoteSpark, merge_in_spark, n
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import load_for_rows
 
+_STORED, _GIVEN = "_icemigrate_stored", "_icemigrate_given"
+"""Names of the relations in SQL: DuckDB takes a shorter one for a column of that name, if it is a struct."""
+
 
 class StagedRows(Frozen):
     """The rows of the data in DuckDB, cast to the types of the table.
@@ -44,13 +47,13 @@ class StagedRows(Frozen):
 
     @property
     def matches(self) -> str:
-        """Whether a stored row `t` has the key of a row `s` of the data."""
-        return " AND ".join(f"t.{_name(key)} = s.{_name(key)}" for key in self.keys)
+        """Whether a stored row has the key of a row of the data."""
+        return " AND ".join(f"{_STORED}.{_name(key)} = {_GIVEN}.{_name(key)}" for key in self.keys)
 
     @property
     def differs(self) -> str:
         """Whether such rows have different values."""
-        parts = (f"t.{_name(c)} IS DISTINCT FROM s.{_name(c)}" for c in self.values)
+        parts = (f"{_STORED}.{_name(c)} IS DISTINCT FROM {_GIVEN}.{_name(c)}" for c in self.values)
         return f"({' OR '.join(parts) or 'false'})"
 
 
@@ -204,11 +207,10 @@ def _changed(
     if rows is None:
         counts.update(inserted=total, updated=0, unchanged=0)
         return (f"SELECT {', '.join(columns)} FROM {staged.table}" if total else None), frozenset()
-    joined = f"{rows} t JOIN {staged.table} s ON {staged.matches}"
-    files = dict(
-        db.query(f"SELECT t.{FILE}, count(*) FROM {joined} WHERE {staged.differs} GROUP BY t.{FILE}")
-    )
-    keys = ", ".join(f"s.{_name(key)}" for key in staged.keys)
+    joined = f"{rows} {_STORED} JOIN {staged.table} {_GIVEN} ON {staged.matches}"
+    file = f"{_STORED}.{FILE}"
+    files = dict(db.query(f"SELECT {file}, count(*) FROM {joined} WHERE {staged.differs} GROUP BY {file}"))
+    keys = ", ".join(f"{_GIVEN}.{_name(key)}" for key in staged.keys)
     ((there,),) = db.query(f"SELECT count(*) FROM (SELECT DISTINCT {keys} FROM {joined})")
     ((changed,),) = db.query(
         f"SELECT count(*) FROM (SELECT DISTINCT {keys} FROM {joined} WHERE {staged.differs})"
@@ -216,22 +218,23 @@ def _changed(
     counts.update(inserted=total - there, updated=sum(files.values()), unchanged=there - changed)
     parts = []
     if files:
-        is_match = f"s.{_name(staged.keys[0])} IS NOT NULL"
+        is_match = f"{_GIVEN}.{_name(staged.keys[0])} IS NOT NULL"
         values = (
-            f"CASE WHEN {is_match} THEN s.{name} ELSE t.{name} END AS {name}"
+            f"CASE WHEN {is_match} THEN {_GIVEN}.{name} ELSE {_STORED}.{name} END AS {name}"
             if name in map(_name, staged.values)
-            else f"t.{name}"
+            else f"{_STORED}.{name}"
             for name in columns
         )
         old = files_relation(rows, files)
         parts.append(
-            f"SELECT {', '.join(values)} FROM {old} t LEFT JOIN {staged.table} s ON {staged.matches}"
+            f"SELECT {', '.join(values)} FROM {old} {_STORED} "
+            f"LEFT JOIN {staged.table} {_GIVEN} ON {staged.matches}"
         )
     if total > there:
-        new = ", ".join(f"s.{name}" for name in columns)
+        new = ", ".join(f"{_GIVEN}.{name}" for name in columns)
         parts.append(
-            f"SELECT {new} FROM {staged.table} s WHERE NOT EXISTS "
-            f"(SELECT 1 FROM {rows} t WHERE {staged.matches})"
+            f"SELECT {new} FROM {staged.table} {_GIVEN} WHERE NOT EXISTS "
+            f"(SELECT 1 FROM {rows} {_STORED} WHERE {staged.matches})"
         )
     return (" UNION ALL ".join(parts) or None), frozenset(files)
 

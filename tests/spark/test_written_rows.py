@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from icemigrate.errors import UsageError
 from icemigrate.execution.spark_start import LazySpark
 from icemigrate.spark.spark_engine import SparkEngine
 from icemigrate.table_data.insert_rows import insert_data
@@ -146,3 +147,31 @@ def test_changes_of_rows_in_orc_and_avro(tables: SparkTables) -> None:
     assert upsert(session, name, data, ["id"]).spark_reason is not None
     assert delete_data(session, name, "id = 1").spark_reason is not None
     assert [row[:2] for row in tables.rows(name)] == [(200, "Lviv"), (201, "Odesa"), (202, "Lima")]
+
+
+FRAME_COLUMNS = {
+    "x": "long", "price": "decimal(9,2)", "share": "double", "at": "timestamptz", "local": "timestamp",
+    "s": "struct<a: int>", "m": "map<string, int>",
+}  # fmt: skip
+FRAME_ROWS = """
+(1, 1.50, double('NaN'), timestamp '2024-01-01 09:00:00', timestamp_ntz '2024-01-01 10:00:00',
+ named_struct('a', 1), map('k', 2)), (2, null, null, null, null, null, null)
+"""
+
+
+def test_a_frame_of_spark_is_inserted_and_upserted(tables: SparkTables) -> None:
+    spark, written = tables.engine.session, tables.written
+    frame = spark.sql(f"SELECT * FROM VALUES {FRAME_ROWS} AS rows({', '.join(FRAME_COLUMNS)})")
+    entries = ", ".join(f'{{name: {name}, type: "{type_}"}}' for name, type_ in FRAME_COLUMNS.items())
+    table = written.create(f"columns: [{entries}]")
+    assert insert_data(written.session, table, frame).rows == 2
+    tables.engine.sql(f"REFRESH TABLE {tables.name(table)}")
+    found = spark.sql(f"SELECT * FROM {tables.name(table)} ORDER BY x").collect()
+    assert list(map(str, found)) == list(map(str, frame.orderBy("x").collect()))
+    changed = frame.selectExpr("x + 1 AS x", "x / 2 AS share")
+    done = upsert(written.session, table, changed, ["x"])
+    assert (done.updated, done.inserted) == (1, 1)
+    assert written.rows(table, "x", "share")[1:] == [(2, 0.5), (3, 1.0)]
+    failing = spark.sql("SELECT id AS x, 1 / (id - id) AS share FROM range(1)")
+    with pytest.raises(UsageError, match=r"the DataFrame cannot be read: .*DIVIDE_BY_ZERO"):
+        insert_data(written.session, table, failing)

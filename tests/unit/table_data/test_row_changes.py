@@ -14,6 +14,7 @@ from icemigrate.metadata_engine import data_manifests
 from icemigrate.metadata_engine.data_files import data_file_record
 from icemigrate.metadata_engine.table_store import CommitConflict, TableCommit
 from icemigrate.table_data import row_changes, upsert_rows
+from icemigrate.table_data.compare_snapshots import compare_snapshots
 from icemigrate.table_data.insert_rows import insert_data
 from icemigrate.table_data.row_changes import RowChangeOutcome, delete_data, update_data
 from icemigrate.table_data.table_session import TableSession
@@ -339,3 +340,26 @@ def test_a_missing_data_file_is_an_error_of_each_change(written: WrittenTables) 
     ):
         with pytest.raises(UsageError, match="is not changed"):
             change()
+
+
+def test_structs_of_any_name_are_partitioned_upserted_and_compared(written: WrittenTables) -> None:
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    structs = ", ".join(f'{{name: {letter}, type: "struct<v: int>"}}' for letter in letters)
+    table = written.create(f'columns: [{{name: id, type: long}}, {structs}]\npartition_by: ["bucket(2, id)"]')
+
+    def row(number: int, value: int) -> dict[str, Any]:
+        return {"id": number, **{letter: {"v": value} for letter in letters}}
+
+    first = insert_data(written.session, table, [row(1, 1), row(2, 1)]).snapshot_id
+    done = upsert(written.session, table, [row(2, 2), row(3, 3)], ["id"])
+    assert (done.updated, done.inserted, done.unchanged) == (1, 1, 0)
+    assert [(n, a["v"], z["v"]) for n, a, z in written.rows(table, "id", "a", "z")] == [
+        (1, 1, 1),
+        (2, 2, 2),
+        (3, 3, 3),
+    ]
+    assert first is not None
+    assert done.snapshot_id is not None
+    found = compare_snapshots(written.session, table, first, done.snapshot_id, key=["id"]).rows
+    assert found is not None
+    assert (found.added, found.removed, found.changed) == (1, 0, 1)
