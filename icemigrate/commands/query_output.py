@@ -113,4 +113,4 @@ class _Counted:
 
 def explanation(session: TableSession, query: OpenQuery) -> QueryExplanation:
     """What a query reads; it is run for that."""
-    return explain_query(query, session.store.files.read)
+    return explain_query(session, query)

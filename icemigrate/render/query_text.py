@@ -62,17 +62,23 @@ def explanation_text(result: QueryExplanation, style: TerminalStyle) -> str:
 def _table_text(table: QueriedTable, style: TerminalStyle) -> str:
     snapshot = "without snapshots" if table.snapshot_id is None else f"at snapshot {table.snapshot_id}"
     reader = {"duckdb": "DuckDB", "pyiceberg": "PyIceberg"}.get(table.reader, display.one_line(table.reader))
-    skipped = table.files - table.files_read
     rows = [
         ("reader", f"{reader}: {display.one_line(table.reason)}"),
-        (
-            "files",
-            f"{table.files_read:,} of {format_count(table.files, 'file')} read; "
-            f"partitions and statistics skip {skipped:,}",
-        ),
+        ("files", f"{table.files_read:,} of {format_count(table.files, 'file')} read"),
         ("bytes", f"{size_text(table.bytes_read)} of {size_text(table.bytes)} in the files that are read"),
     ]
+    skips = [
+        f"{format_count(group.files, 'file')} ({size_text(group.bytes)}) {reason}"
+        for group, reason in (
+            (table.partition_skips, "by partition values"),
+            (table.statistics_skips, "by column statistics"),
+            (table.other_skips, "for other reasons"),
+        )
+        if group.files
+    ]
+    if skips:
+        rows.append(("skipped", ", ".join(skips)))
     if table.delete_files:
         rows.append(("deletes", format_count(table.delete_files, "delete file")))
     title = style.bold(f"{display.visible_text(table.table)} {snapshot}")
-    return "".join([f"{title}\n", *(f"  {name:<8}{text}\n" for name, text in rows)])
+    return "".join([f"{title}\n", *(f"  {name:<9}{text}\n" for name, text in rows)])

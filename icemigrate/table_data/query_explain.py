@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from icemigrate.catalog.file_layouts import DATA_FILE, STATUS, STATUS_DELETED
 from icemigrate.catalog.metadata_files import ReadBytes
 from icemigrate.frozen import Frozen
-from icemigrate.results.query_results import QueriedTable, QueryExplanation
+from icemigrate.results.query_results import FileGroup, QueriedTable, QueryExplanation
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import manifest_records
 from icemigrate.table_data.query_readers import ReaderKind
 from icemigrate.table_data.query_tables import OpenQuery
 from icemigrate.table_data.query_views import TableRead
+from icemigrate.table_data.skipped_files import SkipReasons, skip_reasons
+from icemigrate.table_data.table_session import TableSession
 
 _PATH, _MANIFEST_CONTENT, _DATA_MANIFEST = 500, 517, 0
 _FILE_PATH, _FILE_SIZE = 100, 104
+_LOG_FILES = "CALL enable_logging('FileSystem', storage => 'memory')"
+_OPENED_FILES = "SELECT DISTINCT path FROM duckdb_logs_parsed('FileSystem') WHERE op = 'OPEN'"
+_ICEBERG_SCAN = "ICEBERG_SCAN"
+_FILTERS = ("Filters", "Dynamic Filters")
+"""The second ones are of a join, known while the query runs."""
 
 
 class _FileSizes(Frozen):
@@ -31,23 +38,48 @@ class _FileSizes(Frozen):
     deletes: int
 
 
-def explain_query(query: OpenQuery, read: ReadBytes) -> QueryExplanation:
+class _Scan(Frozen):
+    """A scan of a plan.
+
+    :param files: names of some of its files, in one text: DuckDB's plan lists the first five.
+    :param filters: conditions that DuckDB gave to it.
+    """
+
+    files: str
+    filters: tuple[str, ...]
+
+
+def explain_query(session: TableSession, query: OpenQuery) -> QueryExplanation:
     """Run a query, and report what it read of each table.
 
-    :param read: reads manifests.
     :raises IcemigrateError: the query fails, or a manifest cannot be read.
     """
     with duckdb_errors(query.reads_by_view):
+        query.connection.execute(_LOG_FILES)
         plan = query.connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query.sql}").fetchall()[0][1]
+        opened = {path for (path,) in query.connection.execute(_OPENED_FILES).fetchall()}
     scans = list(_scans(json.loads(plan)))
-    return QueryExplanation(tuple(_explained(one, _files(one, read), scans) for one in query.reads))
+    found = (
+        _explained(session, one, _files(one, session.store.files.read), opened, scans) for one in query.reads
+    )
+    return QueryExplanation(tuple(found))
 
 
-def _explained(one: TableRead, files: _FileSizes, scans: list[str]) -> QueriedTable:
+def _explained(
+    session: TableSession,
+    one: TableRead,
+    files: _FileSizes,
+    opened: Collection[str],
+    scans: Sequence[_Scan],
+) -> QueriedTable:
     paths = set(files.data)
+    reasons = SkipReasons()
     if one.reader.kind is ReaderKind.DUCKDB:
-        # DuckDB lists the files of a scan in one text, and paths may contain any character.
-        paths = {path for path in paths if any(_shown(path) in scan for scan in scans)}
+        paths = {path for path in paths if _shown(path) in opened}
+        own = [scan for scan in scans if any(_shown(path) in scan.files for path in files.data)]
+        # A scan that has no files may be of any table.
+        filters = [scan.filters for scan in own or scans if own or not scan.files]
+        reasons = skip_reasons(session, one, filters, files.data.keys() - paths)
     return QueriedTable(
         table=one.declared,
         snapshot_id=one.point.snapshot_id,
@@ -57,8 +89,14 @@ def _explained(one: TableRead, files: _FileSizes, scans: list[str]) -> QueriedTa
         bytes=sum(files.data.values()),
         files_read=len(paths),
         bytes_read=sum(files.data[path] for path in paths),
+        partition_skips=_file_group(files, reasons.by_partitions),
+        statistics_skips=_file_group(files, reasons.by_statistics),
         delete_files=files.deletes,
     )
+
+
+def _file_group(files: _FileSizes, paths: Collection[str]) -> FileGroup:
+    return FileGroup(len(paths), sum(files.data[path] for path in paths))
 
 
 def _shown(path: str) -> str:
@@ -66,13 +104,22 @@ def _shown(path: str) -> str:
     return path.removeprefix("file://").removeprefix("file:")
 
 
-def _scans(node: Any) -> Iterator[str]:
-    """The names of the files that each scan of a plan read."""
+def _scans(node: Any) -> Iterator[_Scan]:
+    """The scans of a plan that read files."""
     if isinstance(node, Mapping):
-        if isinstance(names := (node.get("extra_info") or {}).get("Filename(s)"), str):
-            yield names
+        info = node.get("extra_info") or {}
+        if info.get("Function") == _ICEBERG_SCAN or "Filename(s)" in info:
+            filters = [text for key in _FILTERS for text in _texts(info.get(key))]
+            yield _Scan(str(info.get("Filename(s)") or ""), tuple(filters))
         for child in node.get("children") or ():
             yield from _scans(child)
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a plan's entry: one is no list."""
+    if value is None:
+        return []
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
 def _files(one: TableRead, read: ReadBytes) -> _FileSizes:
