@@ -1,4 +1,8 @@
-"""The DuckDB that reads a load's data and writes its Parquet files: in memory, with a temporary folder."""
+"""The DuckDB that reads a load's data and writes its Parquet files: in memory, with a temporary folder.
+
+It opens the files that the user names.  Where a user's expressions run, it is locked first
+(:func:`~icemigrate.table_data.row_readers.stored_rows`).
+"""
 
 from __future__ import annotations
 
@@ -58,4 +62,4 @@ def open_load_database() -> Iterator[LoadDatabase]:
         tempfile.TemporaryDirectory(prefix="icemigrate-") as folder,
         open_duckdb(Path(folder) / "spilled") as connection,
     ):
-        yield LoadDatabase(connection, Path(folder))
+        yield LoadDatabase(connection, Path(folder).resolve())

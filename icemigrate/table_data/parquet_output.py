@@ -79,6 +79,11 @@ def write_parquet(
     return found
 
 
+def needs_one_thread(target: LoadTarget) -> bool:
+    """Whether several threads would mix the rows of a partition, which the table has in an order."""
+    return bool(target.spec.live) and order_sql(target.order, target) is not None
+
+
 def _number(path: Path) -> tuple[int, ...]:
     return tuple(int(digits) for digits in re.findall("[0-9]+", path.name))
 
@@ -111,14 +116,16 @@ def _partitioned(
     rows = db.query(f"SELECT _icemigrate_number, {shown} FROM partitions_{suffix}")
     same = " AND ".join(f"{_LOADED}.{name} IS NOT DISTINCT FROM {_PARTITIONS}.{name}" for name in names)
     sorted_by = "" if order is None else f" ORDER BY {order}"
-    if order is not None:
-        db.run("SET threads = 1")  # several would mix the rows of a partition
+    threads = db.query("SELECT current_setting('threads')")[0][0]
+    sets_threads = needs_one_thread(target) and threads != 1
+    if sets_threads:
+        db.run("SET threads = 1")
     db.run(
         f"COPY (SELECT {_LOADED}.* EXCLUDE ({listed}), {_PARTITIONS}._icemigrate_number "
         f"FROM {valued} {_LOADED} JOIN partitions_{suffix} {_PARTITIONS} ON {same}{sorted_by}) "
         f"TO {text_literal(str(folder))} ({_options(target)}, PARTITION_BY (_icemigrate_number))"
     )
-    if order is not None:
+    if sets_threads:
         db.run("RESET threads")
     db.run(f"DROP TABLE {loaded}")
     for number, *partition in rows:

@@ -44,7 +44,7 @@ def duckdb_errors(tables: Mapping[str, str]) -> Iterator[None]:
                 "a query reads tables of the catalog, no files",
             ) from error
         if type(error).__name__ in _IN_QUERY or _PREFIX_OF_QUERY.match(str(error)):
-            raise UsageError(f"DuckDB does not accept the query: {reason}", _hint(reason)) from error
+            raise UsageError(f"DuckDB does not accept the query: {reason}", syntax_hint(reason)) from error
         if isinstance(error, duckdb.OutOfMemoryException):
             raise IcemigrateError(f"the query needs too much memory: {reason}", "read fewer rows") from error
         names = ", ".join(f"`{name}`" for name in tables.values())
@@ -53,7 +53,11 @@ def duckdb_errors(tables: Mapping[str, str]) -> Iterator[None]:
         ) from error
 
 
-def _hint(reason: str) -> str:
+def syntax_hint(reason: str) -> str:
+    """What to do about SQL that DuckDB does not accept.
+
+    :param reason: DuckDB's message, without its kind.
+    """
     if reason.startswith("syntax error"):
         return "correct the SQL; a name that is a keyword, such as `at`, is in double quotes"
     return "correct the SQL"

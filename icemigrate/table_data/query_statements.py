@@ -1,7 +1,8 @@
 """The text of a query: which tables it reads at which point, and that it does nothing but read.
 
 sqlglot finds the tables; their names are replaced in the text, and the rest of it goes to DuckDB as it is
-written.  DuckDB's own configuration keeps a query away from files
+written.  DuckDB's own parser then decides that the text only reads these tables
+(:mod:`~icemigrate.table_data.duckdb_statements`), and DuckDB's configuration keeps a query away from files
 (:mod:`~icemigrate.table_data.duckdb_session`); what is refused here gets a clear error.
 """
 
@@ -15,14 +16,15 @@ from icemigrate.errors import MissingExtra, UsageError, extra_hint
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.table_data.duckdb_session import quoted_identifier
+from icemigrate.table_data.duckdb_statements import (
+    require_expression,
+    require_pure_function,
+    require_table_function,
+)
 from icemigrate.table_data.table_points import CURRENT, ReadPoint, parse_timestamp
 
 if TYPE_CHECKING:
     from sqlglot import Token, exp
-
-_TABLE_FUNCTIONS = frozenset({"generate_series", "range", "unnest", "json_each", "json_tree"})
-"""Table functions that read neither files nor settings."""
-_PROCESS_FUNCTIONS = frozenset({"getenv", "current_setting", "getvariable", "which_secret", "write_log"})
 
 
 class TableUse(Frozen):
@@ -91,8 +93,9 @@ def check_condition(text: str) -> None:
 
     if not text.strip():
         raise UsageError("the condition of `--where` is empty", "write one, such as `id = 1`, or omit it")
+    before, after = "SELECT 1 WHERE (\n", "\n)"
     try:
-        tree = _only_statement(f"SELECT 1 WHERE (\n{text}\n)", "--where", 1)
+        tree = _only_statement(f"{before}{text}{after}", "--where", 1)
         is_one = isinstance(tree, exp.Select) and not {k for k, v in tree.args.items() if v} - {
             "expressions",
             "where",
@@ -104,6 +107,11 @@ def check_condition(text: str) -> None:
         raise UsageError(
             "`--where` takes one condition", "write it as after `WHERE`, such as `id = 1 AND name IS NULL`"
         )
+    # DuckDB has no `FOR VERSION AS OF`, so it reads the condition with a view for each table.
+    read = parse_query(f"{before}{text}{after}")
+    views = [f"icemigrate_{number}" for number, _ in enumerate(read.uses, 1)]
+    own = read.with_views(views)[len(before) : -len(after)]
+    require_expression(own, "--where", has_subqueries=True)
 
 
 class _SeveralStatements(UsageError):
@@ -165,11 +173,7 @@ def _refuse_other_than_reads(tree: exp.Expression, text: str) -> None:
         elif isinstance(node, writes):
             raise UsageError(f"`{node.key.upper()}` is not a query: `table sql` only reads tables", hint)
         elif isinstance(node, exp.Func):
-            name = _function_name(node)
-            if name in _PROCESS_FUNCTIONS:
-                raise UsageError(
-                    f"the function `{name}` reads more than tables", "leave it out: a query reads tables only"
-                )
+            require_pure_function(_function_name(node))
 
 
 def _function_name(node: exp.Expression | exp.Func) -> str:
@@ -187,10 +191,10 @@ def _uses(tree: exp.Expression, text: str) -> Iterator[TableUse]:
     common = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for lateral in tree.find_all(exp.Lateral):
         if not isinstance(lateral.this, exp.Subquery):
-            _check_function(lateral.this)
+            require_table_function(_function_name(lateral.this))
     for table in tree.find_all(exp.Table):
         if not isinstance(table.this, (exp.Identifier, exp.Dot)):
-            _check_function(table.this)
+            require_table_function(_function_name(table.this))
             continue
         parts = [part for part in table.parts if isinstance(part, exp.Identifier)]
         names = [part.name for part in parts]
@@ -216,15 +220,6 @@ def _uses(tree: exp.Expression, text: str) -> Iterator[TableUse]:
             point, end = _point(version, tokens, end)
         alias = None if table.alias else names[-1]
         yield TableUse(TableName(tuple(names[:-1]), names[-1]), point, start, end, alias)
-
-
-def _check_function(node: exp.Expression) -> None:
-    name = _function_name(node)
-    if name not in _TABLE_FUNCTIONS:
-        raise UsageError(
-            f"the table function `{name}` is not allowed: it may read files or settings",
-            "a query reads tables of the catalog, no files",
-        )
 
 
 def _point(version: exp.Expression, tokens: Sequence[Token], after: int) -> tuple[ReadPoint, int]:

@@ -15,6 +15,7 @@ from icemigrate.frozen import Frozen, field
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
 from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier
+from icemigrate.table_data.duckdb_statements import require_reads
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import point_metadata
 from icemigrate.table_data.query_readers import choose_reader
@@ -207,8 +208,12 @@ def _opened(
 ) -> Iterator[OpenQuery]:
     """A query with a view for each table and point, in a DuckDB that reads nothing else."""
     reads, views = _reads(session, query, points, dict(loaded or {}))
+    sql = query.with_views(views)
     with _connected(session, reads) as (connection, used):
-        yield OpenQuery(connection, query.with_views(views), used)
+        opened = OpenQuery(connection, sql, used)
+        with duckdb_errors(opened.reads_by_view):
+            require_reads(connection, sql, views)
+        yield opened
 
 
 @contextmanager

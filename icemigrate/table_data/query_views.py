@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from icemigrate.catalog.metadata_files import local_path
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Field, Primitive, walk_fields
+from icemigrate.table_data.duckdb_scans import ScannedFiles, scanned_files, table_folders
 from icemigrate.table_data.duckdb_session import (
     load_iceberg,
     lock_duckdb,
     quoted_identifier,
     text_literal,
 )
-from icemigrate.table_data.object_storage import object_folders
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import PointMetadata
-from icemigrate.table_data.query_readers import (
-    ReaderChoice,
-    ReaderKind,
-    reader_without_duckdb,
-    reason_against_formats,
-)
+from icemigrate.table_data.query_readers import ReaderChoice, ReaderKind, reader_without_duckdb
 from icemigrate.table_data.query_scans import scan_to_arrow
 from icemigrate.table_data.table_points import ResolvedPoint
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
 if TYPE_CHECKING:
     import duckdb
-
-_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path")
 
 
 class TableRead(Frozen):
@@ -56,17 +49,6 @@ class TableRead(Frozen):
     def declared(self) -> str:
         """The table's name in migration files."""
         return str(self.table.declared)
-
-
-class _OtherFiles(Frozen):
-    """What DuckDB must know of a snapshot's files before it opens one.
-
-    :param reason: why it does not read their formats; ``None`` where it does.
-    :param outside: files that are not in the folders of the table, such as ones that another client added.
-    """
-
-    reason: str | None = None
-    outside: tuple[str, ...] = ()
 
 
 def create_views(
@@ -109,35 +91,23 @@ def create_views(
                 f"CREATE VIEW {quoted_identifier(read.view)} AS SELECT {columns} FROM {source}"
             )
         used.append(read)
-    lock_duckdb(connection, [f"{scratch}/", *(f for read in reads for f in _folders(read))], outside)
+    lock_duckdb(
+        connection,
+        [f"{scratch}/", *(f for read in reads for f in table_folders(read.metadata.json))],
+        outside,
+    )
     return tuple(used)
 
 
 def _iceberg_scan(
     connection: duckdb.DuckDBPyConnection, read: TableRead, scratch: Path
-) -> tuple[str, _OtherFiles]:
-    import duckdb
-
+) -> tuple[str, ScannedFiles]:
     file = scratch / f"{read.view}.metadata.json"
     file.write_text(json.dumps(read.metadata.json, default=dict), encoding="utf-8")
-    location = text_literal(str(file))
-    source = f"iceberg_scan({location})"
+    source = f"iceberg_scan({text_literal(str(file))})"
     if read.metadata.snapshot is None:
-        return source, _OtherFiles()
-    inside = " OR ".join(f"starts_with(file_path, {text_literal(folder)})" for folder in _folders(read))
-    listing = (
-        "SELECT DISTINCT file_format, CASE WHEN NOT (" + inside + ") THEN file_path END "
-        f"FROM iceberg_metadata({location}) WHERE status <> 'DELETED'"
-    )
-    try:
-        found = connection.execute(listing).fetchall()
-    except duckdb.IOException as error:
-        if not _is_remote(read):
-            raise
-        # Such as a certificate or a redirect that PyIceberg's libraries understand.
-        return source, _OtherFiles(f"it does not reach the storage ({_first_line(error)})")
-    reason = reason_against_formats(file_format for file_format, _ in found)
-    return source, _OtherFiles(reason, tuple(path for _, path in found if path is not None))
+        return source, ScannedFiles()
+    return source, scanned_files(connection, file, list(table_folders(read.metadata.json)))
 
 
 def _view_columns(schema: Schema) -> str:
@@ -154,19 +124,5 @@ def _has_variant(column: Field) -> bool:
     return any(isinstance(kind, Primitive) and kind.name == "variant" for kind in types)
 
 
-def _folders(read: TableRead) -> Iterator[str]:
-    """The folders of a table, as its manifests may write them."""
-    properties: dict[str, Any] = read.metadata.json["properties"]
-    for location in (read.metadata.json["location"], *(properties.get(key) for key in _LOCATIONS)):
-        if location and (path := local_path(location)) is not None:
-            yield from (f"{path}/", f"file:{path}/", f"file://{path}/", f"{location.rstrip('/')}/")
-        elif location:
-            yield from object_folders(location)
-
-
 def _is_remote(read: TableRead) -> bool:
     return local_path(read.metadata.json["location"]) is None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].partition(": ")[2]

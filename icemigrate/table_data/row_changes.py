@@ -143,12 +143,13 @@ def _rewrite(
     :raises SparkNeeded: the table cannot be changed without Spark, or no longer after a conflict.
     """
     count = 0
-    with open_load_database() as db:
 
-        def prepare(table: CurrentTable, _earlier: RowChange | None) -> RowChange:
-            nonlocal count
-            target = load_target(table)
-            rows = stored_rows(db, table, target, session.store.files, mode)
+    def prepare(table: CurrentTable, _earlier: RowChange | None) -> RowChange:
+        nonlocal count
+        target = load_target(table)
+        # A new one for each attempt: it is locked to the files of one state of the table.
+        with open_load_database() as db:
+            rows = stored_rows(db, table, target, session.store.files, mode, locks=True)
             if rows is None:
                 count = 0
                 return RowChange(table, ())
@@ -164,13 +165,13 @@ def _rewrite(
             written = write_parquet(db, query(columns, chosen, db, target), target)
             return RowChange(table, copy_to_table(written, target, session.store.files), frozenset(found))
 
-        with row_change_errors(name):
-            try:
-                done = commit_rows(session, name, prepare)
-            except NullInRequired:
-                raise UsageError(
-                    f"a required column of table `{name}` would become null", "nothing is changed"
-                ) from None
+    with row_change_errors(name):
+        try:
+            done = commit_rows(session, name, prepare)
+        except NullInRequired:
+            raise UsageError(
+                f"a required column of table `{name}` would become null", "nothing is changed"
+            ) from None
     change = done.change
     return RowChangeOutcome(
         snapshot_id=done.snapshot_id,

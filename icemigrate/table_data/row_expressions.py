@@ -7,6 +7,7 @@ from typing import Any
 
 from icemigrate.errors import MissingExtra, UsageError, extra_hint
 from icemigrate.frozen import Frozen
+from icemigrate.table_data.duckdb_statements import missing_functions, require_expression
 from icemigrate.table_data.load_target import LoadTarget
 
 
@@ -27,17 +28,29 @@ class RowExpression(Frozen):
 
     @property
     def spark_sql(self) -> str:
-        """The expression for Spark."""
-        import sqlglot
+        """The expression for Spark, without comments.
 
-        return sqlglot.transpile(self.text, read="duckdb", write="spark")[0]
+        :raises UsageError: Spark has no such expression.
+        """
+        import sqlglot
+        from sqlglot.errors import ErrorLevel, UnsupportedError
+
+        tree = sqlglot.parse_one(self.text, read="duckdb")
+        try:
+            return tree.sql("spark", comments=False, unsupported_level=ErrorLevel.RAISE)
+        except UnsupportedError as error:
+            raise UsageError(
+                f"`{_one_line(self.text)}` has no form in Spark: {_one_line(str(error))}",
+                "write it with other functions; Spark makes this change",
+            ) from error
 
 
 def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpression:
     """Check an expression.
 
     :param what: names it in messages, such as ``--where``.
-    :raises UsageError: it is no single expression, reads other rows, or names a column that the table lacks.
+    :raises UsageError: it is no single expression, reads other rows or more than the row, or names a column
+        that the table or a function that DuckDB lacks.
     :raises MissingExtra: sqlglot is not installed.
     """
     try:
@@ -45,6 +58,7 @@ def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpress
     except ImportError as error:
         raise MissingExtra("sqlglot is not installed", extra_hint("table")) from error
     tree = _only_expression(text, what)
+    others = [node.name for node in tree.find_all(exp.Anonymous)]
     for node in tree.walk():
         if isinstance(node, (exp.Query, exp.Table, exp.Command, exp.Placeholder, exp.Parameter)):
             raise UsageError(
@@ -54,6 +68,13 @@ def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpress
             raise UsageError(f"{what}: `{node.sql()}` needs several rows", "write an expression over one row")
         if isinstance(node, exp.Column):
             _require_column(node, target, what)
+    require_expression(text, what)
+    # Spark, which makes some changes, has further functions, such as `reflect`, which runs Java.
+    if missing := others and missing_functions(others):
+        raise UsageError(
+            f"{what}: `{_one_line(text)}` is not valid: DuckDB has no function `{missing[0]}`",
+            "use a function of DuckDB",
+        )
     return RowExpression(text, isinstance(tree, exp.Null))
 
 

@@ -10,11 +10,13 @@ from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.iceberg.table_properties import MERGE_ON_READ
 from icemigrate.metadata_engine.manifest_schemas import NEWEST_FORMAT_VERSION
 from icemigrate.metadata_engine.table_store import FileStore
-from icemigrate.table_data.duckdb_session import load_iceberg, quoted_identifier, text_literal
+from icemigrate.table_data.duckdb_scans import scanned_files, table_folders
+from icemigrate.table_data.duckdb_session import load_iceberg, lock_duckdb, quoted_identifier, text_literal
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
+from icemigrate.table_data.parquet_output import needs_one_thread
 from icemigrate.table_data.query_metadata import point_metadata
-from icemigrate.table_data.query_readers import reason_against_duckdb, reason_against_formats
+from icemigrate.table_data.query_readers import reason_against_duckdb
 from icemigrate.table_data.table_points import ResolvedPoint
 from icemigrate.table_data.table_session import CurrentTable
 
@@ -65,13 +67,20 @@ def _summary(table: CurrentTable) -> dict[str, str] | None:
 
 
 def stored_rows(
-    db: LoadDatabase, table: CurrentTable, target: LoadTarget, files: FileStore, mode: str
+    db: LoadDatabase,
+    table: CurrentTable,
+    target: LoadTarget,
+    files: FileStore,
+    mode: str,
+    *,
+    locks: bool = False,
 ) -> str | None:
     """The current rows in DuckDB, with their deletes applied; ``None`` for a table without a snapshot.
 
     The relation has the columns of the table, and ``filename``.
 
     :param mode: the property with the mode of the change.
+    :param locks: whether DuckDB afterwards opens no files but the table's and those of its own folder.
     :raises SparkNeeded: the rows cannot be changed without Spark.
     """
     if (reason := _spark_reason(table, target, mode)) is not None:
@@ -85,13 +94,15 @@ def stored_rows(
     against = reason_against_duckdb(found)
     if against is None:
         path = db.temporary_file(".metadata.json", json.dumps(found.json, default=dict).encode())
-        location = text_literal(str(path))
         load_iceberg(db.connection)
-        formats = db.query(
-            f"SELECT DISTINCT file_format FROM iceberg_metadata({location}) WHERE status <> 'DELETED'"
-        )
-        against = reason_against_formats(file_format for (file_format,) in formats)
+        folders = list(table_folders(metadata))
+        scanned = scanned_files(db.connection, path, folders)
+        against = scanned.reason
     if against is not None:
         raise SparkNeeded(table, f"DuckDB does not read table `{target.name}`, because {against}")
+    if locks:
+        if needs_one_thread(target):
+            db.run("SET threads = 1")  # cannot be set in a locked DuckDB
+        lock_duckdb(db.connection, [f"{db.folder}/", *folders], scanned.outside)
     columns = ", ".join(quoted_identifier(column.name) for column in target.columns)
-    return f"(SELECT {columns}, filename FROM iceberg_scan({location}))"
+    return f"(SELECT {columns}, filename FROM iceberg_scan({text_literal(str(path))}))"

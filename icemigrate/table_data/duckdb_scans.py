@@ -1,0 +1,66 @@
+"""What DuckDB's own reader opens of a table: its folders, and data files that are elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.catalog.metadata_files import local_path
+from icemigrate.frozen import Frozen
+from icemigrate.table_data.duckdb_session import text_literal
+from icemigrate.table_data.object_storage import object_folders
+from icemigrate.table_data.query_readers import reason_against_formats
+
+if TYPE_CHECKING:
+    import duckdb
+
+_LOCATIONS = ("write.data.path", "write.metadata.path", "write.object-storage.path")
+
+
+class ScannedFiles(Frozen):
+    """What DuckDB must know of a snapshot's files before it opens one.
+
+    :param reason: why it does not read them; ``None`` where it does.
+    :param outside: files that are not in the folders of the table, such as ones that another client added.
+    """
+
+    reason: str | None = None
+    outside: tuple[str, ...] = ()
+
+
+def scanned_files(
+    connection: duckdb.DuckDBPyConnection, metadata_file: Path, folders: Sequence[str]
+) -> ScannedFiles:
+    """The files of the snapshot of a metadata file; only manifests are read.
+
+    :param folders: of the table, as :func:`table_folders` gives them.
+    :raises duckdb.Error: a manifest on this machine cannot be read.
+    """
+    import duckdb
+
+    inside = " OR ".join(f"starts_with(file_path, {text_literal(folder)})" for folder in folders)
+    listing = (
+        "SELECT DISTINCT file_format, CASE WHEN NOT (" + inside + ") THEN file_path END "
+        f"FROM iceberg_metadata({text_literal(str(metadata_file))}) WHERE status <> 'DELETED'"
+    )
+    try:
+        found = connection.execute(listing).fetchall()
+    except duckdb.IOException as error:
+        if folders[0].startswith("/"):  # of the location itself
+            raise
+        # Such as a certificate or a redirect that PyIceberg's libraries understand.
+        reason = str(error).partition("\n")[0].partition(": ")[2]
+        return ScannedFiles(f"it does not reach the storage ({reason})")
+    formats = reason_against_formats(file_format for file_format, _ in found)
+    return ScannedFiles(formats, tuple(path for _, path in found if path is not None))
+
+
+def table_folders(metadata: Mapping[str, Any]) -> Iterator[str]:
+    """The folders of a table, as its manifests may write them."""
+    properties: Mapping[str, Any] = metadata["properties"]
+    for location in (metadata["location"], *(properties.get(key) for key in _LOCATIONS)):
+        if location and (path := local_path(location)) is not None:
+            yield from (f"{path}/", f"file:{path}/", f"file://{path}/", f"{location.rstrip('/')}/")
+        elif location:
+            yield from object_folders(location)
