@@ -181,22 +181,13 @@ def lock_log(folder: Path) -> Iterator[None]:
         os.close(number)
 
 
-class SealedTail(Frozen):
-    """A segment that its writer left open, and that is sealed now.
-
-    :param path: its name now; ``None`` where it had no entry and is removed.
-    :param cut: bytes at its end that are no entry, because the writer ended while it wrote them.
-    """
-
-    path: Path | None
-    cut: int
-
-
-def seal_abandoned(folder: Path) -> tuple[SealedTail, ...]:
+def seal_abandoned(folder: Path) -> tuple[Path, ...]:
     """Seal the segments of writers that ended without closing them, such as killed ones.
 
-    A torn entry at the end is cut.  It is called before reading; segments of running writers stay open.
+    A torn entry at the end is cut, and a segment without an entry is removed.  It is called before reading;
+    segments of running writers stay open.
 
+    :return: the segments that are sealed now.
     :raises LogError: a segment cannot be read or written.
     """
     found = (_seal_abandoned(path) for path in sorted(_files(folder, OPEN)))
@@ -219,8 +210,8 @@ def _no_log(folder: Path, error: OSError) -> LogError:
     )
 
 
-def _seal_abandoned(path: Path) -> SealedTail | None:
-    """Seal one segment; ``None`` where its writer runs, or where another process was faster."""
+def _seal_abandoned(path: Path) -> Path | None:
+    """Seal one segment; ``None`` where its writer runs, it has no entry, or another process was faster."""
     try:
         number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -249,10 +240,10 @@ def _is_at(path: Path, number: int) -> bool:
     return False
 
 
-def _close_segment(path: Path, number: int) -> SealedTail:
+def _close_segment(path: Path, number: int) -> Path | None:
     """Seal a segment that its writer left; only half an entry at its end is cut.
 
-    Damaged bytes stay: readers report them.
+    Damaged bytes stay: readers report them.  ``None`` where it has no entry and is removed.
     """
     with os.fdopen(os.dup(number), "rb") as stream:
         data = stream.read()
@@ -261,12 +252,12 @@ def _close_segment(path: Path, number: int) -> SealedTail:
     end = len(data) if torn is None else torn.offset
     if end <= HEADER_SIZE:
         remove(segment)
-        return SealedTail(None, len(data) - end)
+        return None
     os.ftruncate(number, end)
     footer = b""
     if content.end and not content.is_sealed:
         footer = SegmentEncoder(data[:HEADER_SIZE]).encode_footer(len(content.entries))
-    return SealedTail(seal(segment, footer, end), len(data) - end)
+    return seal(segment, footer, end)
 
 
 def write_all(number: int, data: bytes, offset: int) -> None:
