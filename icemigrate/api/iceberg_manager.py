@@ -283,7 +283,7 @@ class IcebergManager:
         return compare_snapshots(self._tables(), table, before, after, key=key)
 
     def rollback(self, table: str, snapshot_id: int | str) -> RollbackTableResult:
-        """Set the main branch to an earlier snapshot, or forward again; no snapshot is removed.
+        """Roll back to a snapshot: set the main branch back, or forward again; no snapshot is removed.
 
         Columns, properties, tags and other branches stay.
 

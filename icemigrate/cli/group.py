@@ -68,8 +68,8 @@ TABLE_COMMANDS: dict[str, str] = {
     "manifests": "List the manifests of a table.",
     "compact": "Write the small data files of a table as fewer large ones, with Spark.",
     "compare": "Compare two snapshots of a table: schema, files, rows, and counts per column.",
-    "history": "Show the life of a table: every schema, partition spec, snapshot, branch and tag.",
-    "rollback": "Set the main branch of a table to an earlier snapshot.",
+    "history": "Show the table history: every schema, partition spec, snapshot, branch and tag.",
+    "rollback": "Roll back a table to a snapshot: set its main branch to an earlier one.",
     "expire": "Expire old snapshots of a table, and delete the files that only they need.",
 }
 """The commands of `table`, as in :data:`COMMANDS`; the module of `query` is `table_query`."""

@@ -16,9 +16,10 @@ from icemigrate.cli.table_options import limit_option, table_argument
 @global_options
 @pass_settings
 def command(settings: InvocationOptions, name: str, limit: int | None) -> None:
-    """Show the life of a table: every schema, partition spec, snapshot, branch and tag, in time order.
+    """Show the table history: every schema, partition spec, snapshot, branch and tag, in time order.
 
-    It reads the metadata files that the table's log names.  The oldest event is first.
+    It is read from the metadata files that the table's log names.  The oldest event is first.  `icemigrate
+    history` shows what a project applied.
     """
     from icemigrate.commands.table_history import table_history
 

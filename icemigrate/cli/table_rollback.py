@@ -27,10 +27,10 @@ _QUESTION = ApprovalPrompt("Set the main branch of this table?", "sets it")
 def command(
     settings: InvocationOptions, name: str, snapshot: str, dry_run: bool, auto_approve: bool
 ) -> ExitCode:
-    """Set the main branch of a table to an ancestor of its current snapshot.
+    """Roll back a table to a snapshot: set its main branch to an ancestor of its current snapshot.
 
     Columns, properties, tags, other branches and all snapshots stay.  A descendant of the current snapshot
-    is accepted too, so the command undoes itself.
+    is accepted too, so the command undoes itself.  `icemigrate rollback` undoes migrations.
     """
     from icemigrate.commands.table_rollback import plan_table_rollback, table_rollback
 

@@ -1,4 +1,4 @@
-"""``table history``: the life of one table; read-only."""
+"""``table history``: the table history of one table; read-only."""
 
 from __future__ import annotations
 

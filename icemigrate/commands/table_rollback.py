@@ -1,4 +1,4 @@
-"""``table rollback``: the main branch of a table at an earlier snapshot."""
+"""``table rollback``: a rollback of one table to a snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of a table for people."""
+"""The table history for people."""
 
 from __future__ import annotations
 

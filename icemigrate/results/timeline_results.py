@@ -15,7 +15,7 @@ TimelineKind: TypeAlias = Annotated[
 
 
 class TimelineEntry(Frozen):
-    """One event in the life of a table.
+    """One event of the table history.
 
     :param at: its time, in UTC.
     :param kind: what was added or changed.
@@ -34,7 +34,7 @@ class TimelineEntry(Frozen):
 
 
 class TimelineResult(Frozen):
-    """The life of a table.
+    """The table history.
 
     :param table: its name in migration files.
     :param name: its name in the catalog.

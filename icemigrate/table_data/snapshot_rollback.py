@@ -1,4 +1,4 @@
-"""Set the main branch of a table to an earlier snapshot, or forward again; no snapshot is removed."""
+"""Rollback to a snapshot: the main branch of a table goes back, or forward again; no snapshot is removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of a table in time order, from its metadata files.
+"""The table history in time order, from the metadata files.
 
 A schema, a spec or a tag has no time in metadata: it is that of the first metadata file that has it.  The log
 of metadata names older files, as far as they are kept; where they are gone, the oldest one that can be read
