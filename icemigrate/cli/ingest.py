@@ -59,6 +59,13 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     callback=_seconds,
     help="Go on until the command is stopped, with a batch each interval, such as `10s`.",
 )
+@click.option(
+    "--retention",
+    "retention_s",
+    metavar="AGE",
+    callback=_seconds,
+    help="Remove drained segments of this age, such as `7d`, from the log (default: keep all).",
+)
 @format_option("text", "json")
 @global_options
 @pass_settings
@@ -70,6 +77,7 @@ def command(
     checkpoint: Path | None,
     once: bool,
     interval_s: float | None,
+    retention_s: float | None,
 ) -> ExitCode:
     """Drain a write-ahead log into the tables of its tenants, with Spark.
 
@@ -84,7 +92,7 @@ def command(
 
     if once and interval_s is not None:
         raise click.UsageError("`--once` and `--continuous` exclude each other")
-    request = IngestRequest(log, tables, quarantine, checkpoint, interval_s)
+    request = IngestRequest(log, tables, quarantine, checkpoint, interval_s, retention_s)
     with _stop_after_batch() as stopping:
         result = ingest_log(
             settings.open_project(),

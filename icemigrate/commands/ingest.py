@@ -28,6 +28,7 @@ class IngestRequest(Frozen):
     :param tables: kinds and patterns, such as ``traces=otel.${tenant}_traces``.
     :param checkpoint: ``None`` for the folder ``checkpoint`` in the log.
     :param interval_s: seconds between batches; ``None`` to end when everything is drained.
+    :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
     """
 
     log: Path
@@ -35,6 +36,7 @@ class IngestRequest(Frozen):
     quarantine: str
     checkpoint: Path | None = None
     interval_s: float | None = None
+    retention_s: float | None = None
 
 
 def ingest_log(
@@ -82,13 +84,15 @@ def ingest_log(
             tables,
             quarantine,
             interval_s=request.interval_s,
+            retention_s=request.retention_s,
         )
-        ingest(session, engine.session, settings, remember, is_stopping)
+        removed = ingest(session, engine.session, settings, remember, is_stopping)
         return IngestResult(
             project=project.name,
             environment=session.environment.environment.name,
             batches=len(batches),
             deferred=sum(batch.deferred for batch in batches),
+            removed_segments=removed,
             tables=_totals(batches),
         )
 

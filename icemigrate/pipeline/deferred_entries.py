@@ -17,6 +17,7 @@ from icemigrate.wal.log_folder import (
     SEALED,
     create_folder,
     move_segment,
+    remove_abandoned,
     remove_segment,
     sealed_segments,
     write_sealed,
@@ -57,6 +58,8 @@ def take_back(query: str, complete: int, log: Path) -> int:
     :returns: how many segments there are.
     """
     count = 0
+    if (log / DEFERRED).is_dir():
+        remove_abandoned(log / DEFERRED)  # the log has their entries
     for path in _deferred_segments(log):
         number, _, rest = path.name.removeprefix(f"{query}-").partition("-")
         if path.name.startswith(f"{query}-") and number.isdigit() and int(number) <= complete:

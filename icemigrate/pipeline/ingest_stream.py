@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
 from icemigrate.pipeline.deferred_entries import defer_entries, drop_deferred, take_back
+from icemigrate.pipeline.drained_segments import remove_drained
 from icemigrate.pipeline.entry_files import (
     FILE_COLUMNS,
     BatchContext,
@@ -40,8 +42,9 @@ if TYPE_CHECKING:
 
 _SOURCE = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's source ``binaryFile``."""
-_RETURN_SECONDS = 60
-"""How often a continuous run seals what killed writers left, and tries deferred entries again."""
+_MAINTENANCE_SECONDS = 60
+"""How often a continuous run seals what killed writers left, tries deferred entries again, and removes old
+segments."""
 _POLL_SECONDS = 1
 """How often a run looks for a request to stop."""
 
@@ -54,6 +57,7 @@ class IngestSettings(Frozen):
     :param quarantine: the declared table of entries that cannot be read.
     :param segments_per_batch: at most.
     :param interval_s: seconds between batches; ``None`` to end when everything is drained.
+    :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
     """
 
     log: Path
@@ -62,6 +66,7 @@ class IngestSettings(Frozen):
     quarantine: TableName
     segments_per_batch: int = 64
     interval_s: float | None = None
+    retention_s: float | None = None
 
 
 class BatchResult(Frozen):
@@ -92,11 +97,12 @@ def ingest(
     settings: IngestSettings,
     on_batch: Callable[[BatchResult], None],
     is_stopping: threading.Event | None = None,
-) -> None:
+) -> int:
     """Drain the log.
 
     :param on_batch: called after each batch.
     :param is_stopping: ends the run after the current batch when it is set.
+    :returns: how many drained segments are removed.
     :raises LogError: the log cannot be read.
     :raises IcemigrateError: the catalog, the storage or Spark failed; the next run repeats the batch.
     """
@@ -107,11 +113,12 @@ def ingest(
         with convert_java_errors():
             _use_own_python(spark)
             query = _start(spark, settings, batches)
-            waited = 0
+            waited = removed = 0
             while not query.awaitTermination(_POLL_SECONDS):
                 waited += _POLL_SECONDS
-                if settings.interval_s is not None and waited >= _RETURN_SECONDS:
+                if settings.interval_s is not None and waited >= _MAINTENANCE_SECONDS:
                     _return_segments(settings)
+                    removed += _remove_drained(settings)
                     waited = 0
                 if stopping.is_set():
                     batches.finish()
@@ -121,6 +128,7 @@ def ingest(
         if batches.failure is not None:
             raise batches.failure from None  # Spark has only its text, below those of its own calls
         raise
+    return removed + _remove_drained(settings)
 
 
 def _return_segments(settings: IngestSettings) -> None:
@@ -128,6 +136,13 @@ def _return_segments(settings: IngestSettings) -> None:
     seal_abandoned(settings.log)
     if (id_ := stream_id(settings.checkpoint)) is not None:
         take_back(id_, last_complete(settings.checkpoint), settings.log)
+
+
+def _remove_drained(settings: IngestSettings) -> int:
+    """Remove the drained segments that are old enough; how many there are."""
+    if settings.retention_s is None:
+        return 0
+    return remove_drained(settings.log, settings.checkpoint, settings.retention_s, time.time())
 
 
 def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> Any:

@@ -1,15 +1,24 @@
-"""What the checkpoint of a stream says: its id, and which batches are complete.
+"""What the checkpoint of a stream says: its id, which batches are complete, and which segments they have.
 
 The file ``metadata`` has the id, ``offsets`` a file for each batch that began, and ``commits`` one for each
-that ended (Spark, `Structured Streaming <https://spark.apache.org/docs/latest/streaming/>`_).
+that ended.  Below ``sources/0``, Spark's file source lists the files that it found, with a number of its own
+that the file in ``offsets`` refers to (Spark, `Structured Streaming
+<https://spark.apache.org/docs/latest/streaming/>`_; ``FileStreamSourceLog``).
 """
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from icemigrate.errors import EngineError, os_error_reason
+
+_SOURCE = Path("sources", "0")
+_COMPACT = ".compact"
 
 
 def stream_id(checkpoint: Path) -> str | None:
@@ -39,6 +48,79 @@ def last_complete(checkpoint: Path) -> int:
     except OSError as error:
         raise _unreadable(checkpoint, os_error_reason(error)) from error
     return max((int(name) for name in names if name.isdigit()), default=-1)
+
+
+def complete_segments(checkpoint: Path) -> frozenset[Path]:
+    """The segments of complete batches, also those that are removed.
+
+    :raises EngineError: the checkpoint cannot be read.
+    """
+    complete = last_complete(checkpoint)
+    if complete < 0:
+        return frozenset()
+    try:
+        last = _source_number(checkpoint / "offsets" / str(complete))
+        found = frozenset(
+            Path(unquote(urlsplit(entry["path"]).path))
+            for path in _source_files(checkpoint)
+            for entry in _source_entries(path)
+            if entry["batchId"] <= last
+        )
+    except OSError as error:
+        raise _unreadable(checkpoint, os_error_reason(error)) from error
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise _unreadable(checkpoint, "the list of segments is damaged") from error
+    return found
+
+
+def make_durable(checkpoint: Path) -> None:
+    """Make the checkpoint survive a power failure: Spark leaves that to the operating system.
+
+    :raises EngineError: the file system refuses.
+    """
+    try:
+        for folder in (checkpoint, checkpoint / "offsets", checkpoint / "commits", checkpoint / _SOURCE):
+            for path in (*(one for one in folder.iterdir() if one.is_file()), folder):
+                _sync(path)
+    except OSError as error:
+        raise EngineError(
+            f"the checkpoint {checkpoint} cannot be made durable: {os_error_reason(error)}",
+            "run the command again",
+        ) from error
+
+
+def _sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable; Spark may have removed a file since it was listed."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _source_number(offset: Path) -> int:
+    """The last number of the source that a batch has."""
+    # A version, a line of settings, and a line for each source.
+    return int(json.loads(offset.read_bytes().splitlines()[2])["logOffset"])
+
+
+def _source_files(checkpoint: Path) -> Iterator[Path]:
+    """The files of the source's list; one that ends in ``.compact`` repeats those before it."""
+    for path in (checkpoint / _SOURCE).iterdir():
+        if path.name.removesuffix(_COMPACT).isdigit():
+            yield path
+
+
+def _source_entries(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return  # Spark removed it; a `.compact` file has its lines
+    for line in lines[1:]:
+        yield json.loads(line)
 
 
 def _unreadable(checkpoint: Path, reason: str) -> EngineError:

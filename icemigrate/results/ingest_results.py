@@ -30,6 +30,7 @@ class IngestResult(Frozen):
 
     :param batches: the number of its batches.
     :param deferred: entries that stay in the log, because their table has a problem.
+    :param removed_segments: drained segments of the log that the run removed.
     :param tables: the tables, by name.
     """
 
@@ -37,4 +38,5 @@ class IngestResult(Frozen):
     environment: str
     batches: Count
     deferred: Count
+    removed_segments: Count
     tables: tuple[IngestedTable, ...]

@@ -194,6 +194,19 @@ def seal_abandoned(folder: Path) -> tuple[Path, ...]:
     return tuple(one for one in found if one is not None)
 
 
+def remove_abandoned(folder: Path) -> None:
+    """Remove the open segments of processes that ended, where all of their entries are elsewhere, too.
+
+    :raises LogError: a segment cannot be removed.
+    """
+    for path in _files(folder, OPEN):
+        if (number := _lock_abandoned(path)) is not None:
+            try:
+                remove_segment(path)
+            finally:
+                os.close(number)
+
+
 def _files(folder: Path, suffix: str) -> Iterator[Path]:
     try:
         with os.scandir(folder) as entries:
@@ -212,6 +225,18 @@ def _no_log(folder: Path, error: OSError) -> LogError:
 
 def _seal_abandoned(path: Path) -> Path | None:
     """Seal one segment; ``None`` where its writer runs, it has no entry, or another process was faster."""
+    if (number := _lock_abandoned(path)) is None:
+        return None
+    try:
+        return _close_segment(path, number)
+    except OSError as error:
+        with suppress(OSError):
+            os.close(number)
+        raise _unusable(path, error) from error
+
+
+def _lock_abandoned(path: Path) -> int | None:
+    """The number of an open segment whose writer ended, locked for this process; ``None`` for others."""
     try:
         number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -220,17 +245,15 @@ def _seal_abandoned(path: Path) -> Path | None:
         raise _unusable(path, error) from error
     try:
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not _is_at(path, number):
-            os.close(number)
-            return None
-        return _close_segment(path, number)
+        if _is_at(path, number):
+            return number
     except BlockingIOError:
-        os.close(number)
-        return None
+        pass
     except OSError as error:
-        with suppress(OSError):
-            os.close(number)
+        os.close(number)
         raise _unusable(path, error) from error
+    os.close(number)
+    return None
 
 
 def _is_at(path: Path, number: int) -> bool:

@@ -69,7 +69,7 @@ def test_each_entry_is_in_a_table_exactly_once(tmp_path: Path) -> None:
         for number in range(60):
             writer.append(("acme", "globex", "initech")[number % 3], EntryKind.TRACES, spans(number))
         writer.append("acme", EntryKind.TRACES, b"nonsense")
-    command = ["ingest", str(log), "--table", TRACES, "--quarantine", "otel.quarantine"]
+    command = ["ingest", str(log), "--table", TRACES, "--quarantine", "otel.quarantine", "--retention", "0s"]
 
     # Before the first commit of the batch, and between two.
     for commits in (0, 1):
@@ -81,6 +81,9 @@ def test_each_entry_is_in_a_table_exactly_once(tmp_path: Path) -> None:
     problems = {table["tenant"]: table["problem"] for table in result["tables"] if table["problem"]}
     assert problems == {"initech": "there is no table `otel.initech_traces`"}
     assert result["deferred"] == 20
+    # The entries that wait are in segments of their own.
+    assert result["removed_segments"] > 1
+    assert not list(log.glob("*.wal"))
     for name, first in (("acme", 0), ("globex", 1)):
         assert counts(project, f"otel.{name}_traces") == Counter(range(first, 60, 3))
 
@@ -89,6 +92,7 @@ def test_each_entry_is_in_a_table_exactly_once(tmp_path: Path) -> None:
     done = run(project, "-m", "icemigrate.cli", *command)
     assert done.returncode == ExitCode.OK, done.stderr
     assert "Ingested 20 entries as 20 rows into 1 table." in done.stdout
+    assert not list(log.rglob("*.wal*"))
     assert counts(project, "otel.initech_traces") == Counter(range(2, 60, 3))
     assert counts(project, "otel.acme_traces") == Counter(range(0, 60, 3))
     with project.tables() as session:

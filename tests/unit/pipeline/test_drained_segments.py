@@ -1,0 +1,89 @@
+"""Removal of drained segments: a process may end before any step, and no entry is lost or read twice."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from icemigrate.errors import EngineError
+from icemigrate.pipeline.drained_segments import drained_segments, remove_drained
+from icemigrate.wal import EntryKind, Writer
+from icemigrate.wal.log_folder import sealed_segments
+from tests.support.log_streams import LATER, Killed, LogStream, Process, count_steps, payload, write_log
+
+ALL = {payload(number) for number in range(12)}
+WAITING = {payload(number) for number in (2, 5, 8, 11)}
+
+
+def run_killed(stream: LogStream, kill_at: int) -> bool:
+    """Run until a step, check that each entry is somewhere, and run to the end; whether it was killed."""
+    stream.process = Process(kill_at)
+    try:
+        stream.run()
+    except Killed:
+        was_killed = True
+        for number in tuple(stream.process.opened):
+            os.close(number)
+    else:
+        was_killed = False
+    assert stream.in_tables().keys() | stream.in_log() == ALL
+    stream.process = Process()
+    stream.run()
+    return was_killed
+
+
+def test_no_entry_is_lost_or_repeated_whenever_a_process_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kills = kill_at = 0
+    while kills == kill_at:
+        stream = write_log(tmp_path / f"log {kill_at}")
+        with monkeypatch.context() as patch:
+            count_steps(patch, stream)
+            kills += run_killed(stream, kill_at)
+            assert stream.in_tables() == Counter(ALL - WAITING)
+            assert stream.in_log() == WAITING, "only entries that wait for a table stay"
+            stream.tables["initech"] = {}
+            run_killed(stream, kill_at)
+        assert stream.in_tables() == Counter(ALL)
+        assert stream.in_log() == set()
+        kill_at += 1
+    assert kills > 50
+
+
+def test_a_segment_stays_for_its_retention_and_while_it_is_open(tmp_path: Path) -> None:
+    stream = write_log(tmp_path / "log")
+    stream.retention_s = 10
+    for number, path in enumerate(sealed_segments(stream.log)):
+        os.utime(path, (LATER - 12 + number, LATER - 12 + number))
+    with Writer(stream.log) as writer:
+        writer.append("acme", EntryKind.LOGS, b"{}", time_ns=1)
+        stream.run()
+        assert len(drained_segments(stream.log, stream.checkpoint)) == 1
+        assert [path.stat().st_mtime for path in sealed_segments(stream.log)] == [LATER - 9]
+        assert b"{}" in stream.in_log()
+    assert remove_drained(stream.log, stream.checkpoint, 0, LATER) == 1
+    # The writer sealed its segment, and no batch has it.
+    assert b"{}" in stream.in_log()
+
+
+def test_nothing_is_drained_before_the_first_batch(tmp_path: Path) -> None:
+    stream = write_log(tmp_path)
+    assert remove_drained(stream.log, stream.checkpoint, 0, LATER) == 0
+    assert drained_segments(stream.log, stream.checkpoint) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("sources/0/0", "v1\n{"), ("offsets/3", "v1\n{}"), ("offsets/3", "v1\n{}\n-")]
+)
+def test_a_damaged_checkpoint_removes_nothing(tmp_path: Path, name: str, text: str) -> None:
+    stream = write_log(tmp_path)
+    stream.retention_s = 2 * LATER
+    stream.run()
+    (stream.checkpoint / name).write_text(text, encoding="utf-8")
+    with pytest.raises(EngineError, match="the list of segments is damaged"):
+        remove_drained(stream.log, stream.checkpoint, 0, LATER)
+    assert len(sealed_segments(stream.log)) == 4
