@@ -127,7 +127,7 @@ class LazyGroup(click.Group):
             from icemigrate.cli.other_tool_commands import command_hint
 
             # Words of other tools name commands for migrations, which a group of commands has none of.
-            hint = command_hint(args[0], self._members, knows_other_tools=not self._prefix)
+            hint = command_hint(args[0], self._members, TABLE_COMMANDS, knows_other_tools=not self._prefix)
             ctx.fail(f"there is no command `{self._prefix}{args[0]}`" + (f": {hint}" if hint else ""))
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing and not isinstance(command, LazyGroup):

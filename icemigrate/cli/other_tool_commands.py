@@ -1,7 +1,7 @@
 """Commands and options of Flyway, Alembic, dbt, Terraform and git, and their names here.
 
-A word of another tool gets a hint about its meaning there.  Similar spellings are suggested only without one,
-and a destructive command only for a single typing error.
+A word of another tool gets a hint about its meaning there, and a command of `table` its full name.  Similar
+spellings are suggested only without one, and a destructive command only for a single typing error.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ FOREIGN_COMMANDS: tuple[tuple[str, str], ...] = (
     ),
     (
         "use `icemigrate plan`",
-        "preview dry-run dryrun simulate what-if update-sql sql upgrade-sql pretend previewing",
+        "preview dry-run dryrun simulate what-if update-sql upgrade-sql pretend previewing",
     ),
     (
         "use `icemigrate new`",
@@ -124,15 +124,21 @@ _LAST = frozenset(["steps", "step", "count", "n", "number"])
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((.*)\)")
 
 
-def command_hint(word: str, known: Collection[str], *, knows_other_tools: bool = True) -> str | None:
+def command_hint(
+    word: str, known: Collection[str], table_commands: Collection[str] = (), *, knows_other_tools: bool = True
+) -> str | None:
     """The command to call instead of an unknown one.
 
+    :param table_commands: the names of commands of `table`, which are known there alone.
     :param knows_other_tools: whether a word of another tool gets the hint about its meaning.
     """
     if not knows_other_tools:
         return did_you_mean(word, known, CAREFUL_COMMANDS | CAREFUL_TABLE_COMMANDS)
     plain = word.lower().replace("_", "-").replace(":", "-")
     meant = next((said for said, words in FOREIGN_COMMANDS if plain in words.split()), None)
+    if plain in table_commands:
+        own = f"`icemigrate table {plain}`"
+        return f"use {own}" if meant is None else f"{meant}; {own} is for one table"
     return meant or did_you_mean(word, known, CAREFUL_COMMANDS)
 
 

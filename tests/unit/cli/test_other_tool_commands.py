@@ -7,7 +7,7 @@ import re
 import pytest
 
 from icemigrate.cli import main
-from icemigrate.cli.group import COMMANDS, LEAF_COMMANDS, command_of
+from icemigrate.cli.group import COMMANDS, LEAF_COMMANDS, TABLE_COMMANDS, command_of
 from icemigrate.cli.other_tool_commands import (
     CAREFUL_COMMANDS,
     CAREFUL_OPTIONS,
@@ -65,6 +65,18 @@ def said(args: str, capsys: pytest.CaptureFixture[str]) -> str:
         ("undo", "use `icemigrate rollback`"),
         ("Force_Unlock", "use `icemigrate unlock`"),
         ("rolback", "did you mean `rollback`?"),
+        ("describe", "use `icemigrate show`; `icemigrate table describe` is for one table"),
+        ("sql", "use `icemigrate table sql`"),
+        (
+            "compare",
+            "`icemigrate plan` shows pending changes, `icemigrate drift` shows changes by other clients; "
+            "`icemigrate table compare` is for one table",
+        ),
+        ("compact", "use `icemigrate maintain`; `icemigrate table compact` is for one table"),
+        ("expire", "use `icemigrate maintain`; `icemigrate table expire` is for one table"),
+        ("query", "use `icemigrate table query`"),
+        ("snapshots", "use `icemigrate table snapshots`"),
+        ("Add_Column", "use `icemigrate table add-column`"),
     ],
 )
 def test_what_is_meant(args: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,6 +122,11 @@ def test_what_is_answered_and_what_is_careful_is_there() -> None:
     assert COMMANDS.keys() >= CAREFUL_COMMANDS
     assert CAREFUL_OPTIONS <= OPTIONS
     assert {option.split()[0] for option, _ in FOREIGN_OPTIONS} <= OPTIONS
+
+
+@pytest.mark.parametrize("word", sorted(TABLE_COMMANDS.keys() - COMMANDS.keys()))
+def test_a_command_of_table_is_named_in_full(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"`icemigrate table {word}`" in said(f"{word} sales.orders", capsys)
 
 
 @pytest.mark.parametrize("word", ["drop", "remove", "list", "sync", "expir", "x"])
