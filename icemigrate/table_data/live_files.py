@@ -5,14 +5,14 @@ Specification, "Manifest Lists", "Manifests" and "Sequence Number Inheritance".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from icemigrate.catalog.avro import AvroRecord, read_records
 from icemigrate.catalog.file_layouts import DATA_FILE, STATUS, STATUS_DELETED
 from icemigrate.catalog.metadata_files import ReadBytes
-from icemigrate.errors import MetadataError
+from icemigrate.errors import MetadataError, os_error_reason
 from icemigrate.frozen import Frozen
 from icemigrate.frozen import field as frozen_field
 
@@ -120,7 +120,7 @@ class LiveFileReader:
             )
         location: str = snapshot["manifest-list"]
         if location not in self._lists:
-            records = self._records("manifest list", location, _OF_LISTS)
+            records = read_manifest("manifest list", location, _OF_LISTS, self.read)
             self._lists[location] = tuple(map(_manifest, records))
         return self._lists[location]
 
@@ -131,7 +131,7 @@ class LiveFileReader:
         :raises MetadataError: the manifest cannot be read.
         """
         wanted = (*_OF_FILES, *self._partition_ids, *(_METRICS if with_metrics else ()))
-        for entry in self._records("manifest", manifest.path, wanted, manifest.length):
+        for entry in read_manifest("manifest", manifest.path, wanted, self.read, manifest.length):
             if entry[STATUS] != STATUS_DELETED:
                 yield _file(entry, manifest)
 
@@ -143,17 +143,28 @@ class LiveFileReader:
         for manifest in self.manifests(snapshot):
             yield from self.files(manifest, with_metrics=with_metrics)
 
-    def _records(
-        self, what: str, location: str, wanted: Collection[int], length: int | None = None
-    ) -> Iterable[AvroRecord]:
-        # The reader of the file may raise any exception of the storage's library.
-        try:
-            content = self.read(location)
-            if length not in (None, len(content)):
-                raise ValueError(f"it has {len(content)} bytes instead of {length}")
-            return list(read_records(content, wanted))
-        except Exception as error:
-            raise MetadataError(f"{what} {location} cannot be read: {error}") from error
+
+def read_manifest(
+    what: str, location: str, wanted: Collection[int], read: ReadBytes, length: int | None = None
+) -> Sequence[AvroRecord]:
+    """The records of a manifest or of a manifest list, with the fields of these ids.
+
+    :param what: names it in a message.
+    :param length: in bytes, where it is known.
+    :raises MetadataError: it cannot be read.
+    """
+    # The reader of the file may raise any exception of the storage's library.
+    try:
+        content = read(location)
+        if length not in (None, len(content)):
+            raise ValueError(f"it has {len(content)} bytes instead of {length}")
+        return list(read_records(content, wanted))
+    except Exception as error:
+        reason = os_error_reason(error) if isinstance(error, OSError) else str(error)
+        raise MetadataError(
+            f"{what} {location} cannot be read: {reason}",
+            "restore the file, or read a snapshot of the table without it",
+        ) from error
 
 
 def _manifest(record: AvroRecord) -> SnapshotManifest:

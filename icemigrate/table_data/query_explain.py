@@ -6,20 +6,17 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from icemigrate.catalog.file_layouts import DATA_FILE, STATUS, STATUS_DELETED
 from icemigrate.catalog.metadata_files import ReadBytes
 from icemigrate.frozen import Frozen
 from icemigrate.results.query_results import FileGroup, QueriedTable, QueryExplanation
+from icemigrate.table_data.live_files import DATA, LiveFileReader
 from icemigrate.table_data.query_errors import duckdb_errors
-from icemigrate.table_data.query_metadata import manifest_records
 from icemigrate.table_data.query_readers import ReaderKind
 from icemigrate.table_data.query_tables import OpenQuery
 from icemigrate.table_data.query_views import TableRead
 from icemigrate.table_data.skipped_files import SkipReasons, skip_reasons
 from icemigrate.table_data.table_session import TableSession
 
-_PATH, _MANIFEST_CONTENT, _DATA_MANIFEST = 500, 517, 0
-_FILE_PATH, _FILE_SIZE = 100, 104
 _LOG_FILES = "CALL enable_logging('FileSystem', storage => 'memory')"
 _OPENED_FILES = "SELECT DISTINCT path FROM duckdb_logs_parsed('FileSystem') WHERE op = 'OPEN'"
 _ICEBERG_SCAN = "ICEBERG_SCAN"
@@ -126,14 +123,6 @@ def _files(one: TableRead, read: ReadBytes) -> _FileSizes:
     snapshot = one.metadata.snapshot
     if snapshot is None or "manifest-list" not in snapshot:
         return _FileSizes({}, 0)
-    data: dict[str, int] = {}
-    deletes = 0
-    for manifest in manifest_records(snapshot["manifest-list"], (_PATH, _MANIFEST_CONTENT), read):
-        for entry in manifest_records(manifest[_PATH], (STATUS, DATA_FILE, _FILE_PATH, _FILE_SIZE), read):
-            if entry[STATUS] == STATUS_DELETED:
-                continue
-            if (manifest.get(_MANIFEST_CONTENT) or _DATA_MANIFEST) == _DATA_MANIFEST:
-                data[entry[DATA_FILE][_FILE_PATH]] = entry[DATA_FILE][_FILE_SIZE]
-            else:
-                deletes += 1
-    return _FileSizes(data, deletes)
+    files = list(LiveFileReader(one.metadata.json, read).of(snapshot))
+    data = {file.path: file.size for file in files if file.content == DATA}
+    return _FileSizes(data, len(files) - len(data))

@@ -7,16 +7,14 @@ under that schema, whatever it makes of time travel itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
-from icemigrate.catalog.avro import BadAvro, read_records
 from icemigrate.catalog.file_layouts import DATA_FILE, STATUS, STATUS_DELETED
 from icemigrate.catalog.metadata_files import ReadBytes
-from icemigrate.errors import MetadataError, os_error_reason
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import schema_from_json
+from icemigrate.table_data.live_files import read_manifest
 from icemigrate.table_data.table_points import ResolvedPoint
 
 _PATH, _MANIFEST_CONTENT, _EQUALITY_IDS = 500, 517, 135
@@ -111,26 +109,10 @@ def _equality_ids(snapshot: Mapping[str, Any], read: ReadBytes) -> set[int]:
     if summary.get("total-equality-deletes") == "0":
         return set()
     found = set[int]()
-    lists = manifest_records(snapshot["manifest-list"], (_PATH, _MANIFEST_CONTENT), read)
+    lists = read_manifest("manifest list", snapshot["manifest-list"], (_PATH, _MANIFEST_CONTENT), read)
     for manifest in [m[_PATH] for m in lists if m.get(_MANIFEST_CONTENT) == _DELETES]:
         wanted = (STATUS, DATA_FILE, _EQUALITY_IDS, _EQUALITY_ELEMENT)
-        for entry in manifest_records(manifest, wanted, read):
+        for entry in read_manifest("manifest", manifest, wanted, read):
             if entry[STATUS] != STATUS_DELETED:
                 found.update(entry[DATA_FILE].get(_EQUALITY_IDS) or ())
     return found
-
-
-def manifest_records(location: str, wanted: tuple[int, ...], read: ReadBytes) -> list[Mapping[int, Any]]:
-    """The records of a manifest or a manifest list, with the fields of these ids.
-
-    :raises MetadataError: it cannot be read.
-    """
-    reason = "it is damaged"
-    with suppress(BadAvro):
-        try:
-            return list(read_records(read(location), wanted))
-        except OSError as error:
-            reason = os_error_reason(error)
-    raise MetadataError(
-        f"{location} cannot be read: {reason}", "restore the file, or read an older snapshot of the table"
-    )

@@ -44,7 +44,7 @@ def trades(manager: IcebergManager) -> str:
 
 def reader_of(folder: Path, table: str) -> tuple[str, str]:
     with open_tables(open_project(folder), None) as session, open_table_query(session, table) as query:
-        (found,) = explain_query(query, session.store.files.read).tables
+        (found,) = explain_query(session, query).tables
         return found.reader, found.reason
 
 
