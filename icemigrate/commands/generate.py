@@ -21,8 +21,8 @@ from icemigrate.iceberg.types import Struct, renumber_fields, walk_fields
 from icemigrate.project import Project
 from icemigrate.results.command_results import errors_besides_consents
 from icemigrate.results.generate_results import GenerateResult
-from icemigrate.system.activity import activity
 from icemigrate.system.file_writes import replacing_stream
+from icemigrate.system.measured_activity import ROWS, measured_activity
 from icemigrate.system.repository_boundary import OutsideRepository
 from icemigrate.table_data.table_session import CurrentTable, TableSession, open_tables
 from icemigrate.test_data.parquet_file import Report, RowRange, bloom_columns, write_rows
@@ -160,12 +160,13 @@ def _insert(tables: TableSession, source: _Source, wanted: RowRange) -> Generate
 def _generating(wanted: RowRange) -> Iterator[Report]:
     """A block that generates rows; it reports how many there are."""
     done = 0
+    with measured_activity("Generating rows", ROWS, wanted.count) as add:
 
-    def report(rows: int) -> None:
-        nonlocal done
-        done = rows
+        def report(rows: int) -> None:
+            nonlocal done
+            add(rows - done)
+            done = rows
 
-    with activity(lambda: f"Generating rows: {done:,} of {wanted.count:,}"):
         yield report
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from icemigrate.errors import IcemigrateError, UsageError, os_error_reason
 from icemigrate.frozen import Frozen
 from icemigrate.system.file_writes import replacing_stream
+from icemigrate.system.measured_activity import ROWS, measured_activity
 from icemigrate.system.repository_boundary import OutsideRepository
+from icemigrate.table_data.duckdb_session import statement_share
 from icemigrate.table_data.query_explain import explain_query
 from icemigrate.table_data.query_formats import TEXT_FORMATS, row_values, write_parquet
 from icemigrate.table_data.query_tables import OpenQuery, QueryBatches
@@ -79,7 +81,11 @@ def write_rows(query: OpenQuery, name: str, output: Path | None, write: Callable
     :returns: the number of rows.
     :raises IcemigrateError: the file cannot be written, or the query fails.
     """
-    rows = _Counted(query.batches())
+    with measured_activity("Reading rows", ROWS, None, lambda: statement_share(query.connection)) as add:
+        return _written(_Counted(query.batches(), add), name, output, write)
+
+
+def _written(rows: _Counted, name: str, output: Path | None, write: Callable[[str], None]) -> int:
     if output is None:
         for part in TEXT_FORMATS[name](rows):
             write(part.decode("utf-8"))
@@ -99,15 +105,17 @@ def write_rows(query: OpenQuery, name: str, output: Path | None, write: Callable
 class _Counted:
     """Batches whose rows are counted as they are read.
 
+    :param add: takes the number of rows of each batch.
     :ivar count: how many rows were read so far.
     """
 
-    def __init__(self, batches: QueryBatches) -> None:
-        self.schema, self.count, self._batches = batches.schema, 0, batches
+    def __init__(self, batches: QueryBatches, add: Callable[[int], None]) -> None:
+        self.schema, self.count, self._batches, self._add = batches.schema, 0, batches, add
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in self._batches:
             self.count += batch.num_rows
+            self._add(batch.num_rows)
             yield batch
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.frozen import Frozen
 from icemigrate.system.activity import activity
+from icemigrate.system.measured_activity import remaining_text
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -55,5 +56,4 @@ def progress_text(what: str, tasks: TaskCounts, elapsed_s: float) -> str:
     shown = f"{what}: {tasks.done} of {tasks.total} tasks"
     if not tasks.done:
         return shown
-    left = elapsed_s * (tasks.total - tasks.done) / tasks.done
-    return f"{shown}, about {left / 60:.0f} min left" if left >= 120 else f"{shown}, about {left:.0f} s left"
+    return f"{shown}, {remaining_text(elapsed_s, tasks.done / tasks.total)}"

@@ -190,12 +190,15 @@ class SparkEngine:
                 self.java, name, lambda: self.sql(call), is_sorted, on_progress
             )
 
-    def ask(self, text: str) -> list[tuple[Any, ...]]:
-        """The rows that a query gives."""
+    def ask(self, text: str, doing: str = "Reading rows") -> list[tuple[Any, ...]]:
+        """The rows that a query gives.
+
+        :param doing: what a user is shown meanwhile.
+        """
         with (
             convert_java_errors(),
             self.pinned(),
-            job_activity(self._session.sparkContext, "Reading rows"),
+            job_activity(self._session.sparkContext, doing),
         ):
             return [tuple(row) for row in self._session.sql(text).collect()]
 

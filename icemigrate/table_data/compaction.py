@@ -73,7 +73,9 @@ def compact(
     if uses_connect(session.environment, spark):
         ((rewritten, added, size, *_),) = open_connect_engine(session, spark, on_start).ask(plan.statement)
     else:
-        ((rewritten, added, size, *_),) = LazySpark(session, spark, on_start)().ask(plan.statement)
+        ((rewritten, added, size, *_),) = LazySpark(session, spark, on_start)().ask(
+            plan.statement, f"Rewriting data files of {plan.table}"
+        )
     return replace(
         plan,
         rewritten_files=int(rewritten),

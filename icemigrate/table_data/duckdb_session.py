@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icemigrate.errors import MissingExtra, extra_hint
+from icemigrate.errors import IcemigrateError, MissingExtra, extra_hint
 
 if TYPE_CHECKING:
     import duckdb
@@ -28,6 +28,7 @@ def open_duckdb(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
     :param scratch: a folder for data that does not fit into memory.
     :raises MissingExtra: DuckDB or its extension is not installed.
+    :raises KeyboardInterrupt: the user interrupts a statement.
     """
     try:
         import duckdb
@@ -43,9 +44,25 @@ def open_duckdb(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     )
     try:
         connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET enable_progress_bar = true")
+        connection.execute("SET enable_progress_bar_print = false")
         yield connection
+    except RuntimeError as error:
+        # Where the handler of a signal raises an error, DuckDB ends the statement with an error of its own.
+        if isinstance(error.__cause__, (KeyboardInterrupt, IcemigrateError)):
+            raise error.__cause__ from None
+        raise
     finally:
         connection.close()
+
+
+def statement_share(connection: duckdb.DuckDBPyConnection) -> float | None:
+    """How much of the running statement is done, from 0 to 1; ``None`` where DuckDB does not know.
+
+    Another thread than that of the statement may ask.
+    """
+    percent = connection.query_progress()
+    return None if percent < 0 else percent / 100
 
 
 def load_iceberg(connection: duckdb.DuckDBPyConnection, secret: str | None = None) -> None:

@@ -27,6 +27,7 @@ class FileSources:
 
     def __init__(self, sources: Sequence[RowSource]) -> None:
         self._sources = tuple(sources)
+        self.size = sum(source.size or 0 for source in sources)
 
     def columns(self) -> frozenset[str]:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
@@ -60,7 +61,7 @@ def file_source(patterns: Sequence[str], db: LoadDatabase, data_format: str | No
 
 
 def _arrow_files(files: Sequence[InputFile]) -> RowSource:
-    sources = [ArrowSource(_arrow_table(file), file.shown) for file in files]
+    sources = [ArrowSource(_arrow_table(file), file.shown, size=file.size) for file in files]
     return sources[0] if len(sources) == 1 else FileSources(sources)
 
 

@@ -40,6 +40,11 @@ class InputFile(Frozen):
     format: str
     compression: str | None = None
 
+    @property
+    def size(self) -> int:
+        """In bytes, compressed."""
+        return self.path.stat().st_size
+
     def error(self, problem: str, hint: str | None = None) -> UsageError:
         """An error that names the file."""
         return UsageError(f"{self.shown}: {problem}", hint)

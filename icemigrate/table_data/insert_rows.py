@@ -7,10 +7,11 @@ from typing import Any
 
 from icemigrate.errors import ConflictError
 from icemigrate.frozen import Frozen
+from icemigrate.system.measured_activity import measured_activity
 from icemigrate.table_data.bad_rows import BadRows
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
-from icemigrate.table_data.parquet_output import copy_to_table
+from icemigrate.table_data.parquet_output import BYTES, copy_to_table
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_load import require_rows_fit, write_source
 from icemigrate.table_data.row_sources import RowSource
@@ -91,7 +92,8 @@ def insert_source(
                 )
         written = target
         found = BadRows(are_kept=bad.are_kept)
-        files = write_source(db, target, source, found)
+        with measured_activity(f"Reading rows for {target.name}", BYTES, source.size, db.share):
+            files = write_source(db, target, source, found)
         bad.replace(found)
         require_rows_fit(bad, target, is_of_files=any(row.file for row in bad.first))
         return RowChange(table, copy_to_table(files, target, session.store.files))

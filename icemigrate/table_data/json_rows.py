@@ -33,7 +33,7 @@ class JsonSource:
     is_repeatable = True
 
     def __init__(self, files: Sequence[InputFile]) -> None:
-        self._files = tuple(files)
+        self._files, self.size = tuple(files), sum(file.size for file in files)
         self._columns = {file: _keys(file) for file in self._files}
 
     def columns(self) -> frozenset[str]:

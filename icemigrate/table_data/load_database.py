@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from icemigrate.frozen import Frozen
-from icemigrate.table_data.duckdb_session import open_duckdb
+from icemigrate.table_data.duckdb_session import open_duckdb, statement_share
 
 
 class LoadDatabase(Frozen):
@@ -31,6 +31,10 @@ class LoadDatabase(Frozen):
         """The rows of a query, as Python values; times with a zone have to be numbers or texts."""
         found: list[tuple[Any, ...]] = self.connection.execute(sql).fetchall()
         return found
+
+    def share(self) -> float | None:
+        """See :func:`~icemigrate.table_data.duckdb_session.statement_share`."""
+        return statement_share(self.connection)
 
     def run(self, sql: str) -> None:
         """Run a statement."""

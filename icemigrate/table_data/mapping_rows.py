@@ -26,7 +26,7 @@ from icemigrate.table_data.row_sources import NumberedRows
 class MappingSource:
     """Rows that have only columns of the table; a column that a row lacks has its write default, or null."""
 
-    is_repeatable = True
+    is_repeatable, size = True, None
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self._rows = rows

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from icemigrate.diagnostics import format_size
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.arrow_types import arrow_schema
@@ -21,6 +22,7 @@ from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.parquet_metrics import count_arrow_nans, describe_data_file
 from icemigrate.metadata_engine.table_store import FileStore
+from icemigrate.system.measured_activity import ROWS, WorkUnit, measured_activity
 from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.duckdb_types import field_ids, is_exact
 from icemigrate.table_data.load_database import LoadDatabase
@@ -36,6 +38,7 @@ from icemigrate.table_data.row_relations import missing_required
 _CODECS = {"zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed"}
 _LARGEST_FILE = 128 * 1024 * 1024
 """In bytes; a file is in memory while it is copied."""
+BYTES = WorkUnit(format_size)
 _LOADED, _PARTITIONS = "_icemigrate_loaded", "_icemigrate_partitions"
 """Names of relations in SQL that no column has."""
 _LARGEST_PART = 60
@@ -120,11 +123,14 @@ def _partitioned(
     sets_threads = needs_one_thread(target) and threads != 1
     if sets_threads:
         db.run("SET threads = 1")
-    db.run(
+    ((total,),) = db.query(f"SELECT count(*) FROM {loaded}")
+    copy = (
         f"COPY (SELECT {_LOADED}.* EXCLUDE ({listed}), {_PARTITIONS}._icemigrate_number "
         f"FROM {valued} {_LOADED} JOIN partitions_{suffix} {_PARTITIONS} ON {same}{sorted_by}) "
         f"TO {text_literal(str(folder))} ({_options(target)}, PARTITION_BY (_icemigrate_number))"
     )
+    with measured_activity(f"Writing rows of {target.name} by partition", ROWS, total, db.share):
+        db.run(copy)
     if sets_threads:
         db.run("RESET threads")
     db.run(f"DROP TABLE {loaded}")
@@ -156,20 +162,39 @@ def copy_to_table(
     """
     order_id = target.order.id if order_sql(target.order, target) is not None else 0
     copied: list[DataFile] = []
+    total = sum(file.path.stat().st_size for file in written)
+    what = f"Adding data files to {target.name}"
     try:
-        for number, file in enumerate(written):
-            content, nan_counts = _exact(file.path, target)
-            folder = "/".join((target.data_folder, *_folder_names(target, file.partition)))
-            location = f"{folder}/{number:05d}-0-{uuid.uuid4()}-00001.parquet"
-            found = describe_data_file(location, content, target.columns, target.metadata, nan_counts)
-            if found.records == 0:
-                continue
-            copied.append(replace(found, partition=file.partition, sort_order_id=order_id))
-            files.write(location, content)
+        with measured_activity(what, BYTES, total) as add:
+            _copy_each(written, target, files, order_id, copied, add)
     except BaseException:
         delete_files(copied, files)
         raise
     return tuple(copied)
+
+
+def _copy_each(
+    written: Sequence[TemporaryFile],
+    target: LoadTarget,
+    files: FileStore,
+    order_id: int,
+    copied: list[DataFile],
+    add: Callable[[int], None],
+) -> None:
+    """Copy files, and list each one before it is written.
+
+    :param add: takes the size of each copied file.
+    """
+    for number, file in enumerate(written):
+        content, nan_counts = _exact(file.path, target)
+        folder = "/".join((target.data_folder, *_folder_names(target, file.partition)))
+        location = f"{folder}/{number:05d}-0-{uuid.uuid4()}-00001.parquet"
+        found = describe_data_file(location, content, target.columns, target.metadata, nan_counts)
+        if found.records == 0:
+            continue
+        copied.append(replace(found, partition=file.partition, sort_order_id=order_id))
+        files.write(location, content)
+        add(len(content))
 
 
 def delete_files(written: Sequence[DataFile], files: FileStore) -> None:

@@ -5,20 +5,23 @@ A row changes where the condition is true; where it is false or null, the row st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
+from icemigrate.catalog.metadata_files import local_path
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.table_properties import DELETE_MODE, UPDATE_MODE
+from icemigrate.system.measured_activity import ROWS, measured_activity
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.nested_casts import type_problem
-from icemigrate.table_data.parquet_output import NullInRequired, copy_to_table, write_parquet
+from icemigrate.table_data.parquet_output import BYTES, NullInRequired, copy_to_table, write_parquet
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_expressions import RowExpression, parse_row_expression
-from icemigrate.table_data.row_readers import SparkNeeded, stored_rows
+from icemigrate.table_data.row_readers import SparkNeeded, stored_rows, total_rows
 from icemigrate.table_data.row_relations import cast_sql
 from icemigrate.table_data.spark_row_changes import (
     NoteSpark,
@@ -154,15 +157,18 @@ def _rewrite(
                 count = 0
                 return RowChange(table, ())
             _require_boolean(db, rows, condition)
-            found = dict(
-                db.query(f"SELECT {FILE}, count(*) FROM {rows} WHERE {condition.sql} GROUP BY {FILE}")
-            )
+            with measured_activity(f"Searching rows of {name}", ROWS, total_rows(table), db.share):
+                found = dict(
+                    db.query(f"SELECT {FILE}, count(*) FROM {rows} WHERE {condition.sql} GROUP BY {FILE}")
+                )
             count = sum(found.values())
             if not found:
                 return RowChange(table, ())
             columns = ", ".join(quoted_identifier(column.name) for column in target.columns)
             chosen = files_relation(rows, found)
-            written = write_parquet(db, query(columns, chosen, db, target), target)
+            new_rows = query(columns, chosen, db, target)
+            with measured_activity(f"Writing files of {name} again", BYTES, local_size(found), db.share):
+                written = write_parquet(db, new_rows, target)
             return RowChange(table, copy_to_table(written, target, session.store.files), frozenset(found))
 
     with row_change_errors(name):
@@ -194,6 +200,12 @@ def row_change_errors(name: str) -> Iterator[None]:
     except duckdb.Error as error:
         reason = str(error).partition("\n")[0]
         raise UsageError(f"table `{name}` is not changed: {reason}") from error
+
+
+def local_size(files: Iterable[str]) -> int:
+    """The size of data files on this machine, in bytes; those elsewhere, and missing ones, have none."""
+    paths = (Path(path) for file in files if (path := local_path(file)) is not None)
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 def files_relation(rows: str, files: Mapping[str, int]) -> str:

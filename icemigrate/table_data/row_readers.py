@@ -7,7 +7,7 @@ import json
 from icemigrate.catalog.metadata_files import local_path
 from icemigrate.iceberg.metadata_parts import current_schema_id
 from icemigrate.iceberg.table import MAIN_BRANCH
-from icemigrate.iceberg.table_properties import MERGE_ON_READ
+from icemigrate.iceberg.table_properties import MERGE_ON_READ, whole_number
 from icemigrate.metadata_engine.manifest_schemas import NEWEST_FORMAT_VERSION
 from icemigrate.metadata_engine.table_store import FileStore
 from icemigrate.table_data.duckdb_scans import scanned_files, table_folders
@@ -64,6 +64,11 @@ def _summary(table: CurrentTable) -> dict[str, str] | None:
         return None
     found = next(s for s in metadata["snapshots"] if s["snapshot-id"] == main["snapshot-id"])
     return dict(found.get("summary") or {})
+
+
+def total_rows(table: CurrentTable) -> int | None:
+    """The number of rows of the current snapshot, as far as its summary has it."""
+    return whole_number((_summary(table) or {}).get("total-records"))
 
 
 def stored_rows(

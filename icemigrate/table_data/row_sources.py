@@ -39,6 +39,11 @@ class RowSource(Protocol):
 
     is_repeatable: bool
 
+    @property
+    def size(self) -> int | None:
+        """The size of its files, in bytes; ``None`` for data of this process."""
+        ...
+
     def columns(self) -> frozenset[str]:
         """The names of its columns; with several files, of any of them."""
         ...
@@ -64,7 +69,7 @@ class CsvSource:
     is_repeatable = True
 
     def __init__(self, files: Sequence[InputFile]) -> None:
-        self._files = tuple(files)
+        self._files, self.size = tuple(files), sum(file.size for file in files)
         self._headers = {file: read_header(file) for file in self._files}
 
     def columns(self) -> frozenset[str]:
@@ -105,7 +110,7 @@ class ParquetSource:
     is_repeatable = True
 
     def __init__(self, files: Sequence[InputFile]) -> None:
-        self._files = tuple(files)
+        self._files, self.size = tuple(files), sum(file.size for file in files)
         self._types: dict[InputFile, dict[str, str]] = {}
 
     def columns(self) -> frozenset[str]:
@@ -135,7 +140,10 @@ class ArrowSource:
     :param file: names the data in messages; empty for data of this process.
     """
 
-    def __init__(self, data: Any, file: str = "", *, is_repeatable: bool = True) -> None:
+    def __init__(
+        self, data: Any, file: str = "", *, is_repeatable: bool = True, size: int | None = None
+    ) -> None:
+        self.size = size
         self._given, self._data = data.schema, readable_arrow(data)
         self._file, self.is_repeatable = file, is_repeatable
 

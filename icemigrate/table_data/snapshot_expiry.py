@@ -25,6 +25,7 @@ from icemigrate.metadata_engine.apply_updates import complete_metadata
 from icemigrate.metadata_engine.table_store import Json, TableCommit
 from icemigrate.metadata_engine.table_updates import requirements
 from icemigrate.results.snapshot_results import ExpireResult, KeptSnapshots
+from icemigrate.system.measured_activity import FILES, measured_activity
 from icemigrate.table_data.live_files import LiveFileReader, SnapshotManifest
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import load_for_snapshots
@@ -126,8 +127,11 @@ def expire_snapshots(
     known = {snapshot["snapshot-id"] for snapshot in metadata["snapshots"]}
     new = [snapshot for snapshot in there if snapshot["snapshot-id"] not in known]
     files = unreachable_files(reader, {**metadata, "snapshots": [*metadata["snapshots"], *new]}, gone)
-    for location in (*files.data, *files.metadata):
-        tables.store.files.delete(location)
+    unused = (*files.data, *files.metadata)
+    with measured_activity("Deleting files", FILES, len(unused)) as add:
+        for location in unused:
+            tables.store.files.delete(location)
+            add(1)
     return replace(
         plan, data_files=len(files.data), metadata_files=len(files.metadata), size_bytes=files.size, done=True
     )

@@ -39,7 +39,7 @@ def delete_in_spark(
     count = _count(engine, f"SELECT count(*) FROM {name} WHERE {where}")
     if not count:
         return _changed(session, table, reason, {}, is_changed=False)
-    engine.sql(f"DELETE FROM {name} WHERE {where}")
+    _run(engine, table, f"DELETE FROM {name} WHERE {where}")
     return _changed(session, table, reason, {"deleted": count})
 
 
@@ -57,7 +57,7 @@ def update_in_spark(
     if not count:
         return _changed(session, table, reason, {}, is_changed=False)
     assigned = ", ".join(f"{quote(column)} = {value.spark_sql}" for column, value in values.items())
-    engine.sql(f"UPDATE {name} SET {assigned} WHERE {where}")
+    _run(engine, table, f"UPDATE {name} SET {assigned} WHERE {where}")
     return _changed(session, table, reason, {"updated": count})
 
 
@@ -90,10 +90,12 @@ def merge_in_spark(
             return _changed(session, table, reason, counts, is_changed=False)
         assigned = ", ".join(f"t.{quote(c)} = s.{quote(c)}" for c in staged.values)
         update = f"WHEN MATCHED AND {differs} THEN UPDATE SET {assigned} " if assigned else ""
-        engine.sql(
+        _run(
+            engine,
+            table,
             f"MERGE INTO {name} t USING {_VIEW} s ON {matches} {update}"
             f"WHEN NOT MATCHED THEN INSERT ({', '.join(columns)}) "
-            f"VALUES ({', '.join(f's.{column}' for column in columns)})"
+            f"VALUES ({', '.join(f's.{column}' for column in columns)})",
         )
         return _changed(session, table, reason, counts)
     finally:
@@ -104,6 +106,13 @@ def _engine(session: TableSession) -> SparkEngine:
     engine = LazySpark(session.environment, None, lambda: None)()
     engine.session.conf.set("spark.sql.session.timeZone", "UTC")
     return engine
+
+
+def _run(engine: SparkEngine, table: CurrentTable, statement: str) -> None:
+    from icemigrate.spark.job_progress import job_activity
+
+    with job_activity(engine.session.sparkContext, f"Changing rows of {table.declared}"):
+        engine.sql(statement)
 
 
 def _table(session: TableSession, table: CurrentTable) -> str:

@@ -14,15 +14,22 @@ from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.table_properties import MERGE_MODE
 from icemigrate.iceberg.types import is_nested
+from icemigrate.system.measured_activity import ROWS, measured_activity
 from icemigrate.table_data.bad_rows import BadRows, shown_value
 from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
-from icemigrate.table_data.parquet_output import NullInRequired, copy_to_table, write_parquet
-from icemigrate.table_data.row_changes import FILE, RowChangeOutcome, files_relation, row_change_errors
+from icemigrate.table_data.parquet_output import BYTES, NullInRequired, copy_to_table, write_parquet
+from icemigrate.table_data.row_changes import (
+    FILE,
+    RowChangeOutcome,
+    files_relation,
+    local_size,
+    row_change_errors,
+)
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_load import load_source, require_rows_fit
-from icemigrate.table_data.row_readers import SparkNeeded, stored_rows
+from icemigrate.table_data.row_readers import SparkNeeded, stored_rows, total_rows
 from icemigrate.table_data.row_relations import missing_required
 from icemigrate.table_data.row_sources import RowSource
 from icemigrate.table_data.spark_row_changes import NoteSpark, merge_in_spark, no_note
@@ -111,14 +118,17 @@ def upsert_source(
                 "run the upsert again",
             )
         rows = stored_rows(db, table, target, session.store.files, MERGE_MODE)
-        query, removed = _changed(db, target, rows, staged, counts)
+        with measured_activity(f"Comparing rows of {name}", ROWS, total_rows(table), db.share):
+            query, removed = _changed(db, target, rows, staged, counts)
         if query is None:
             return RowChange(table, ())
-        written = write_parquet(db, query, target)
+        with measured_activity(f"Writing files of {name}", BYTES, local_size(removed), db.share):
+            written = write_parquet(db, query, target)
         return RowChange(table, copy_to_table(written, target, session.store.files), removed)
 
     with row_change_errors(name):
-        staged = _staged(db, first, source, on)
+        with measured_activity(f"Reading rows for {name}", BYTES, source.size, db.share):
+            staged = _staged(db, first, source, on)
         try:
             done = commit_rows(session, name, prepare)
         except SparkNeeded as needed:

@@ -12,11 +12,13 @@ import pytest
 from icemigrate.cli import activity_lines
 from icemigrate.cli.activity_lines import ActivityLines, is_live
 from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.diagnostics import format_size
 from icemigrate.events import MigrationRecorded, StatementStarted
 from icemigrate.render.progress_text import ProgressWriter
 from icemigrate.render.terminal_style import PLAIN_STYLE
 from icemigrate.spark.job_progress import TaskCounts, progress_text
 from icemigrate.system.activity import activity, counted_activity, hidden_activity, show_activities
+from icemigrate.system.measured_activity import ROWS, WorkUnit, measured_activity, measured_text
 
 SPIN = "\x1b7⠋ {}\x1b[K\x1b8"
 ERASE = "\x1b[K"
@@ -203,3 +205,57 @@ def test_only_a_terminal_with_a_cursor_gets_a_spinner(
 )
 def test_the_remaining_time_follows_from_the_tasks(tasks: TaskCounts, seconds: float, expected: str) -> None:
     assert progress_text("Writing rows", tasks, seconds) == expected
+
+
+BYTES = WorkUnit(format_size)
+
+
+@pytest.mark.parametrize(
+    ("unit", "done", "total", "seconds", "expected"),
+    [
+        (BYTES, 0, 120_000_000, 9, "Reading a.csv"),
+        (BYTES, 31e6, 120_000_000, 0.5, "Reading a.csv: 31 MB of 120 MB"),
+        (BYTES, 30e6, 120_000_000, 3, "Reading a.csv: 30 MB of 120 MB, 10 MB/s, about 9 s left"),
+        (
+            ROWS,
+            1_000,
+            1_000_000,
+            1,
+            "Reading a.csv: 1,000 of 1,000,000 rows, 1,000 rows/s, about 17 min left",
+        ),
+        (ROWS, 5_000, 5_000, 2, "Reading a.csv: 5,000 of 5,000 rows, 2,500 rows/s"),
+        (ROWS, 5_000, None, 2, "Reading a.csv: 5,000 rows, 2,500 rows/s"),
+    ],
+)
+def test_an_amount_has_its_rate_and_remaining_time(
+    unit: WorkUnit, done: float, total: int | None, seconds: float, expected: str
+) -> None:
+    assert measured_text("Reading a.csv", unit, done, total, seconds) == expected
+
+
+def test_amounts_and_shares_are_shown_on_a_clock(terminal: Terminal, spinner: ActivityLines) -> None:
+    times, shares = iter((0.0, 2.0, 2.0, 4.0, 5.0)), list[float | None]([0.25, None, 0.5])
+
+    def clock() -> float:
+        return next(times, 5.0)
+
+    def share() -> float | None:
+        return shares[0]
+
+    with measured_activity("Reading", ROWS, 400, share, clock) as add:
+        assert "100 of 400 rows, 50 rows/s, about 6 s left" in drawn(spinner, terminal)
+        shares.pop(0)
+        add(300)
+        assert "300 of 400 rows, 150 rows/s, about 1 s left" in drawn(spinner, terminal)
+    times = iter((0.0,))
+    shares.pop(0)
+    with measured_activity("Reading", ROWS, None, share, clock) as add:
+        add(1_000)
+        assert "1,000 rows, 200 rows/s, about 5 s left" in drawn(spinner, terminal)
+
+
+def drawn(shown: ActivityLines, terminal: Terminal) -> str:
+    """What is drawn in half a second."""
+    terminal.truncate(0)
+    shown.show(time.monotonic() + 0.5)
+    return terminal.getvalue()
