@@ -19,6 +19,7 @@ from icemigrate.desired_state.rename_hints import (
     parse_renames,
     require_used,
 )
+from icemigrate.desired_state.retypes import retype_comments
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import Mistakes, UsageError
 from icemigrate.files.read.migration_file import MigrationFile
@@ -214,11 +215,15 @@ def _result(project: Project, behind: Sequence[MigrationFile], comparison: _Comp
     if not entries and not namespaces:
         return DiffResult(project.name, None, "", left_out=left_out, notes=notes)
     title = options.description or _title(entries)
-    draft = MigrationDraft(entries, title, title, _BECAUSE, namespaces)
+    retypes = [(match.after.name, match.retypes) for match in comparison.matches]
+    comments = tuple(line for table, found in retypes for line in retype_comments(table, found))
+    draft = MigrationDraft(entries, title, title, _BECAUSE, namespaces, comments)
     name = next_name(project, draft.words, (f.version for f in behind))
     planned = plan_draft(project, behind, name, draft, _REFUSAL)
     _assert_desired(planned, comparison)
-    allow = consents_of(planned)
+    # A person consents to a new column, after a review of its values.
+    review = tuple(one.consent(table) for table, found in retypes for one in found)
+    allow = tuple(one for one in consents_of(planned) if one not in review)
     text = draft.text(allow, schema_header(project))
     path = None if options.dry_run else write_next_file(project, name, text)
     return DiffResult(
@@ -231,6 +236,7 @@ def _result(project: Project, behind: Sequence[MigrationFile], comparison: _Comp
         ),
         left_out=left_out,
         allow=allow,
+        review=review,
         notes=notes,
     )
 
@@ -245,7 +251,7 @@ def _assert_desired(planned: OfflinePlan, comparison: _Comparison) -> None:
     """Assert that the new file leads to the desired state."""
     state = planned.state.tables
     for match in comparison.matches:
-        assert _content(state[match.after.name]) == _content(match.after), f"{match.after.name} differs"
+        assert _content(state[match.after.name]) == _content(match.wanted), f"{match.after.name} differs"
     taken = {match.after.name for match in comparison.matches}
     for table in comparison.gone:
         is_there = table.name in state and table.name not in taken

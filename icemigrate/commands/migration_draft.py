@@ -28,6 +28,7 @@ class MigrationDraft(Frozen):
     :param words: the words of the file's name.
     :param because: the reason of its consents, if it needs any.
     :param namespaces: that it declares.
+    :param comments: lines of a comment at its beginning.
     """
 
     entries: Sequence[Mapping[str, Any]]
@@ -35,6 +36,7 @@ class MigrationDraft(Frozen):
     words: str
     because: str | None = None
     namespaces: tuple[str, ...] = ()
+    comments: tuple[str, ...] = ()
 
     def text(self, allow: Iterable[str], header: str | None = None) -> str:
         """The file, with these consents."""
@@ -47,6 +49,7 @@ class MigrationDraft(Frozen):
             because=because,
             namespaces=self.namespaces,
             header=header,
+            comments=self.comments,
         )
 
 

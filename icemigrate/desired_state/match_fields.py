@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from icemigrate.desired_state.desired_table import DesiredTable, is_accepted
+from icemigrate.desired_state.retypes import RetypedField, is_castable
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import FieldPath, format_path, quote_name
@@ -43,7 +44,8 @@ class FieldMatch:
 
     :ivar fields: the columns; new fields have negative ids. :ivar ids: the id in ``fields`` for each id of
         the desired table. :ivar vanished: without the fields inside of a vanished one. :ivar added: likewise.
-        :ivar problems: what no migration can declare.
+        :ivar problems: what no migration can declare. :ivar retypes: changes of types that need new values;
+        ``fields`` have the declared types of these fields.
     """
 
     def __init__(
@@ -57,6 +59,9 @@ class FieldMatch:
         self.vanished: list[VanishedField] = []
         self.added: list[AddedField] = []
         self.problems: list[Diagnostic] = []
+        self.retypes: list[RetypedField] = []
+        self._used = frozenset[int]() if before is None else _ids_in_layout(before)
+        self._is_in_part = False
         columns = () if before is None else before.schema.fields
         self.fields = self._siblings(columns, desired.table.schema.fields, (), ())
 
@@ -128,6 +133,9 @@ class FieldMatch:
             return was.type
         is_open = reading is not None and reading.type is None
         if is_open or not is_promotion(was.type, f.type, self.version):
+            if not is_open and self._may_be_retyped(was, f):
+                self.retypes.append(RetypedField(path, was.id, was.type, f.type))
+                return was.type
             self._not_promoted(was.type, f, path)
         inner = tuple(self._fresh(c, (*path, c.name)) for c in children(f.type))
         return with_children(f.type, inner)
@@ -136,10 +144,17 @@ class FieldMatch:
         old, new = children(was), children(wanted)
         if isinstance(was, Struct):
             return Struct(self._siblings(old, new, old_path, path))
+        outer, self._is_in_part = self._is_in_part, True
         parts = zip(old, new, strict=True)
-        return with_children(
-            was, tuple(self._matched(o, n, (*old_path, o.name), (*path, o.name)) for o, n in parts)
-        )
+        inner = [self._matched(o, n, (*old_path, o.name), (*path, o.name)) for o, n in parts]
+        self._is_in_part = outer
+        return with_children(was, tuple(inner))
+
+    def _may_be_retyped(self, was: Field, f: Field) -> bool:
+        """Whether ``retype`` replaces the field: it is no part of a list or a map, nothing else needs it."""
+        has_default = any(d is not None for d in (was.initial_default, was.write_default, f.write_default))
+        is_free = not (self._is_in_part or has_default or was.id in self._used)
+        return is_free and is_castable(was.type, f.type)
 
     def _not_promoted(self, was: Type, f: Field, path: FieldPath) -> None:
         reading = self.desired.readings.get(f.id)
@@ -162,6 +177,13 @@ class FieldMatch:
             )
         inner = tuple(self._fresh(c, (*path, c.name)) for c in children(f.type))
         return replace(f, id=number, type=with_children(f.type, inner))
+
+
+def _ids_in_layout(table: Table) -> frozenset[int]:
+    """The fields that partitions, the sort order or the identifier use."""
+    partitions = {i for term in table.spec.live for i in term.source_ids}
+    order = {i for term in table.sort_order.fields for i in term.source_ids}
+    return table.schema.identifier_ids | partitions | order
 
 
 def may_be_renamed(old: VanishedField, new: AddedField, desired: DesiredTable, version: int) -> bool:

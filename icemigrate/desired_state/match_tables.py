@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from icemigrate.desired_state.desired_table import DesiredTable
 from icemigrate.desired_state.match_fields import AddedField, FieldMatch, FieldRenames, VanishedField
+from icemigrate.desired_state.retypes import RetypedField, retype_keys, with_new_types
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.files.replay.replay_settings import follow_column_changes
 from icemigrate.files.write.entry_parts import EntryData
@@ -24,7 +25,7 @@ class TableMatch(Frozen):
     """One table before the migration, and after it.
 
     :param before: ``None`` where it is new.
-    :param after: its new fields and partition fields have negative ids.
+    :param after: its new fields and partition fields have negative ids; retyped fields have their old type.
     :param lost_references: branches and tags that only the declared table has.
     """
 
@@ -35,13 +36,21 @@ class TableMatch(Frozen):
     added: tuple[AddedField, ...]
     lost_references: tuple[str, ...]
     problems: tuple[Diagnostic, ...]
+    retypes: tuple[RetypedField, ...] = ()
+
+    @property
+    def wanted(self) -> Table:
+        """The table after the migration, with the new types of retyped fields."""
+        schema = self.after.schema
+        fields = with_new_types(schema.fields, self.retypes)
+        return replace(self.after, schema=replace(schema, fields=fields))
 
     @property
     def entry(self) -> EntryData | None:
         """The entry that declares the change; ``None`` without one."""
         if self.before is None:
             return creation_entry(self.after)
-        entry = entry_between(self.before, self.after)
+        entry = entry_between(self.before, self.after) | retype_keys(self.retypes)
         for key in ("branches", "tags"):
             for name, reference in entry.get(key, {}).items():
                 pin = self.after.pins.get(name)
@@ -69,7 +78,14 @@ def match_table(
         after = _changed(before, desired, fields, () if include_drops else lost)
         problems += _fixed_facts(before, desired)
     return TableMatch(
-        before, after, desired, tuple(fields.vanished), tuple(fields.added), lost, tuple(problems)
+        before,
+        after,
+        desired,
+        tuple(fields.vanished),
+        tuple(fields.added),
+        lost,
+        tuple(problems),
+        tuple(fields.retypes),
     )
 
 

@@ -29,6 +29,10 @@ def diff_text(result: DiffResult, style: TerminalStyle) -> str:
 
 def _remarks(result: DiffResult) -> Iterator[str]:
     yield from (f"note: {display.note_line(note)}" for note in result.notes)
+    # On a dry run, the comment of the file says it.
+    if result.review and result.path is not None:
+        yield "review `retype` and its checks in the file, then consent to it there:"
+        yield f"  allow: [{', '.join(map(display.note_line, result.review))}]"
     if result.left_out:
         yield _DROPS
         yield from (f"  {display.note_line(one)}" for one in result.left_out)

@@ -25,6 +25,8 @@ class DiffResult(Frozen):
     :param left_out: tables, columns, branches and tags that are only in the declared state, and stay because
         drops were not requested.
     :param allow: the consents that the file gives.
+    :param review: the consents that the file needs and does not give: they are for columns that `retype`
+        replaces, whose values need a review.
     """
 
     project: str
@@ -33,6 +35,7 @@ class DiffResult(Frozen):
     tables: tuple[TableDiff, ...] = ()
     left_out: tuple[str, ...] = ()
     allow: tuple[str, ...] = ()
+    review: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from icemigrate.commands.diff import DiffOptions, diff
+from icemigrate.commands.show import show
 from icemigrate.commands.test import run_tests
 from icemigrate.project import open_project
 
@@ -74,6 +76,16 @@ tests:
         rows: [{n: 500, filled: 500}]
     rollback: true
     after_rollback: {demo.events: given}
+  - name: a cast keeps the values
+    version: 3
+    given: {demo.events: [{id: 1, source: "12"}, {id: 2}]}
+    expect: {demo.events: [{id: 1, source: 12}, {id: 2, source: null}]}
+    rollback: true
+    after_rollback: {demo.events: given}
+  - name: a cast loses a value
+    version: 3
+    given: {demo.events: [{id: 1, source: "12"}, {id: 2, source: "007"}]}
+    expect: {demo.events: []}
   - name: begins on an empty catalog
     version: 1
     expect: {demo.events: []}
@@ -88,6 +100,12 @@ def test_tests_of_migrations_run_on_catalogs_of_their_own(tmp_path: Path) -> Non
     (tmp_path / "icemigrate.yaml").write_text(text, encoding="utf-8")
     for name, content in MIGRATIONS.items():
         (folder / name).write_text(content, encoding="utf-8")
+    desired = tmp_path / "desired.yaml"
+    desired.write_text(show(open_project(tmp_path)).replace("source, type: string", "source, type: int"))
+    written = diff(open_project(tmp_path), desired, options=DiffOptions(description="Cast"))
+    assert written.path is not None
+    consent = "description: Cast\nallow: [destructive demo.events.source]\nbecause: reviewed\n"
+    (folder / Path(written.path).name).write_text(written.content.replace("description: Cast\n", consent))
     (folder / "tests" / "events.yaml").write_text(TESTS, encoding="utf-8")
     before = sorted(tmp_path.rglob("*"))
     result = run_tests(open_project(tmp_path))
@@ -102,6 +120,9 @@ def test_tests_of_migrations_run_on_catalogs_of_their_own(tmp_path: Path) -> Non
     ]
     assert found["cannot run"][0] == "error"
     assert found["cannot run"][1][0].startswith("given: ")
+    assert found["a cast keeps the values"] == ("passed", ())
+    assert found["a cast loses a value"][0] == "error"
+    assert "source keeps its values" in found["a cast loses a value"][1][0]
     assert found["generated rows return"] == ("passed", ())
     assert found["begins on an empty catalog"] == ("passed", ())
     assert sorted(tmp_path.rglob("*")) == before, "no environment is touched"

@@ -100,16 +100,19 @@ def format_migration_file(
     namespaces: Iterable[str] = (),
     header: str | None = None,
     replaces: Mapping[str, Any] | None = None,
+    comments: Iterable[str] = (),
 ) -> str:
     """The text of a migration file with these table entries.
 
     :param replaces: of a squash, the versions that it replaces.
     :param header: a comment's text for the first line.
+    :param comments: further lines of it.
     """
     document: EntryData = _given({"description": description, "allow": list(allow), "because": because})
     document |= _given({"replaces": replaces})
     document |= _given({"namespaces": list(namespaces), "tables": [dict(e) for e in entries]})
-    return ("" if header is None else f"# {escape_hidden_characters(header)}\n") + to_yaml(document)
+    lines = (*(() if header is None else (header,)), *comments)
+    return "".join(f"# {escape_hidden_characters(line)}\n" for line in lines) + to_yaml(document)
 
 
 def _given(keys: EntryData) -> EntryData:

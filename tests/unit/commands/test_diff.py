@@ -16,6 +16,7 @@ from icemigrate.commands.diff import DiffOptions, diff
 from icemigrate.commands.show import show
 from icemigrate.errors import IcemigrateError, Mistakes, UsageError
 from icemigrate.project import Project, open_project
+from icemigrate.render.formats import render
 from icemigrate.results.diff_results import DiffResult
 from tests.support.embedded_project import Embedded
 
@@ -168,15 +169,15 @@ def test_a_hint_that_fits_nothing_is_refused(market: Project, hint: str, message
 def test_what_no_migration_can_declare_is_reported_at_once(market: Project) -> None:
     path = changed(
         market,
-        ("type: long", "type: string"),
-        ("{name: kind, type: string}", "{name: kind, type: int}"),
+        ("{name: happened_at, type: timestamptz", "{name: happened_at, type: date"),
+        ("{name: kind, type: string}", "{name: kind, type: list<string>}"),
         ("    columns:", "    location: s3://lake/events\n    format_version: 1\n    columns:"),
     )
     found = mistakes(market, path)
     assert [one.rpartition("[")[2] for one in found] == [
         *("no-promotion]", "no-promotion]", "format-downgrade]", "location-changed]"),
     ]
-    assert found[0].startswith("desired.yaml:6:16: error: `id` of `demo.events` has the type `long`")
+    assert found[0].startswith("desired.yaml:7:16: error: `happened_at` of `demo.events` has the type")
 
 
 def test_an_arrow_schema_states_columns_and_types(market: Project) -> None:
@@ -340,3 +341,61 @@ def test_another_environment_is_compared_without_what_belongs_to_its_catalog(mar
 @pytest.mark.parametrize("text", ["", "tables: [", "a: &a [*a]", "- 1", "models: 3", "kind: DataContract"])
 def test_a_file_of_another_form_is_an_error_with_a_position(market: Project, text: str) -> None:
     assert all(one.startswith("desired.yaml:1:") for one in mistakes(market, desired(market, text), TABLE))
+
+
+def test_a_cast_is_written_with_a_check_and_without_its_consent(market: Project) -> None:
+    result = diff(market, changed(market, ("{name: kind, type: string}", "{name: kind, type: int}")))
+    assert result.content.splitlines()[1:4] == [
+        "# Review: `retype` replaces a column of demo.events: kind string → int.",
+        "# The check fails where a cast back gives another value; remove it only if that is intended.",
+        "# Then consent to it: allow: [destructive demo.events.kind]",
+    ]
+    values = "select kind from {table} where not (try_cast(try_cast(kind as INT) as STRING) <=> kind) limit 5"
+    assert [line.strip() for line in body(result).splitlines()] == [
+        *("tables:", "- name: demo.events", "retype:", "kind:", "to: int", "using: cast(kind as INT)"),
+        *("checks:", "- name: kind keeps its values", f"after: {values}"),
+    ]
+    assert (result.allow, result.review) == ((), ("destructive demo.events.kind",))
+    assert "  allow: [destructive demo.events.kind]" in render(result)
+    assert any("destructive demo.events.kind" in str(one) for one in check(market).diagnostics)
+    assert diff(market, market.root / "desired.yaml").is_empty
+
+
+NESTED = """\
+  - name: demo.people
+    format_version: 3
+    columns:
+      - {name: id, type: long, default: 7}
+      - {name: address, type: "struct<zip: int, tags: list<int>>"}
+      - {name: born, type: timestamp, required: true}
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (("zip: int", "zip: string"), "address.zip int → string"),
+        (("born, type: timestamp", "born, type: date"), "born timestamp → date"),
+        (("born, type: timestamp", "born, type: uuid"), None),
+        (("list<int>", "list<string>"), None),
+        (("id, type: long", "id, type: int"), None),
+    ],
+)
+def test_what_retype_cannot_replace_stays_an_error(
+    market: Project, edit: tuple[str, str], expected: str | None
+) -> None:
+    Embedded(market.root).write("0001_events.yaml", EVENTS + NESTED)
+    path = changed(market, edit)
+    if expected is None:
+        assert [one.rpartition("[")[2] for one in mistakes(market, path)] == ["no-promotion]"]
+    else:
+        assert f"replaces a column of demo.people: {expected}." in diff(market, path).content
+
+
+def test_a_column_is_renamed_and_retyped(market: Project) -> None:
+    path = changed(market, ("{name: kind, type: string}", "{name: source, type: double, required: true}"))
+    result = diff(market, path, options=DiffOptions(renames=("kind=source",)))
+    assert "renames: {kind: source}" in result.content
+    assert "using: cast(source as DOUBLE)" in result.content
+    assert result.review == ("destructive demo.events.source",)
+    assert diff(market, path).is_empty
