@@ -35,6 +35,7 @@ from icemigrate.results.drift_results import AcceptResult, DriftResult, Reconcil
 from icemigrate.results.file_results import FilesResult, ManifestsResult, PartitionsResult
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.results.ingest_results import IngestResult
+from icemigrate.results.ingest_status_results import IngestStatus
 from icemigrate.results.maintain_results import MaintainResult
 from icemigrate.results.migration_test_results import MigrationTestsResult
 from icemigrate.results.query_results import QueryExplanation
@@ -59,6 +60,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "history": (HistoryResult, "history"),
     "import": (ImportResult, "import"),
     "ingest": (IngestResult, "ingest"),
+    "ingest-status": (IngestStatus, "ingest status"),
     "maintain": (MaintainResult, "maintain"),
     "rebase": (RebaseResult, "rebase"),
     "reconcile": (ReconcileResult, "apply --reconcile"),

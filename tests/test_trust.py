@@ -50,6 +50,7 @@ OPENS = {
     "commands/generate.py": "a temporary folder",
     "table_data/query_views.py": "a temporary folder",
     "pipeline/stream_checkpoint.py": "the folder of a checkpoint, which its user names",
+    "pipeline/drained_totals.py": "the folder of a checkpoint, which its user names",
 }
 """Modules that open, list or change files, and what."""
 

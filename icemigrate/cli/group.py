@@ -73,9 +73,14 @@ TABLE_COMMANDS: dict[str, str] = {
     "expire": "Expire old snapshots of a table, and delete the files that only they need.",
 }
 """The commands of `table`, as in :data:`COMMANDS`; the module of `query` is `table_query`."""
+SUBCOMMANDS: dict[str, str] = {
+    "ingest status": "Show what waits in a write-ahead log, and what is drained, by tenant and kind.",
+}
+"""Commands behind one that also does something by itself, which then takes no argument of that name."""
 LEAF_COMMANDS: dict[str, str] = {
     **{name: text for name, text in COMMANDS.items() if name != "table"},
     **{f"table {name}": text for name, text in TABLE_COMMANDS.items()},
+    **SUBCOMMANDS,
 }
 """All commands that do something, under the words that a user types."""
 
@@ -130,6 +135,8 @@ class LazyGroup(click.Group):
             hint = command_hint(args[0], self._members, TABLE_COMMANDS, knows_other_tools=not self._prefix)
             ctx.fail(f"there is no command `{self._prefix}{args[0]}`" + (f": {hint}" if hint else ""))
         name, command, rest = super().resolve_command(ctx, args)
+        if rest and (longer := f"{self._prefix}{name} {rest[0]}") in SUBCOMMANDS:
+            name, command, rest = longer, command_of(longer), rest[1:]
         if command is not None and not ctx.resilient_parsing and not isinstance(command, LazyGroup):
             inner = click.Context(command, ctx, info_name=name, **command.context_settings)
             note_variables(command, inner, refuse_repeated(command, inner, rest))

@@ -113,7 +113,8 @@ def _totals(batches: list[BatchResult]) -> tuple[IngestedTable, ...]:
     found = dict[tuple[str, str | None, str | None], list[TableBatch]]()
     for batch in batches:
         for table in batch.tables:
-            found.setdefault((table.table, table.tenant, table.kind), []).append(table)
+            if table.entries:
+                found.setdefault((table.table, table.tenant, table.kind), []).append(table)
     return tuple(
         IngestedTable(
             table=name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from icemigrate.errors import ConflictError
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.table_properties import BATCH_PROPERTY
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.pipeline.entry_files import TableEntries, layout_of
@@ -19,6 +19,7 @@ class TableBatch(Frozen):
 
     :param rows: of entries that are committed.
     :param problem: why the entries are not committed, as a clause.
+    :param quarantined: further entries of the tenant, which the quarantine has.
     """
 
     table: str
@@ -27,6 +28,7 @@ class TableBatch(Frozen):
     entries: int
     rows: int
     problem: str | None = None
+    quarantined: int = 0
 
 
 def is_committed(table: CurrentTable, batch: str) -> bool:
@@ -65,14 +67,22 @@ def commit_table(session: TableSession, batch: str, results: Sequence[TableEntri
     files = tuple(file for result in results for file in result.files)
     problem = next((result.problem for result in results if result.problem is not None), None)
     rows = sum(result.rows for result in results)
+    done = TableBatch(
+        first.table,
+        first.tenant,
+        first.kind,
+        entries,
+        rows,
+        quarantined=sum(result.quarantined for result in results),
+    )
     if problem is not None:
         delete_files(files, session.store.files)
         found = session.find(session.parse(first.table)) if first.table else None
         if found is None or not is_committed(found, batch):
-            return TableBatch(first.table, first.tenant, first.kind, entries, 0, problem)
+            return replace(done, rows=0, problem=problem)
     elif files:
         _commit(session, first.table, batch, files, {result.layout for result in results if result.files})
-    return TableBatch(first.table, first.tenant, first.kind, entries, rows)
+    return done
 
 
 def _commit(

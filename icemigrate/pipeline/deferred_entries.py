@@ -61,11 +61,30 @@ def take_back(query: str, complete: int, log: Path) -> int:
     if (log / DEFERRED).is_dir():
         remove_abandoned(log / DEFERRED)  # the log has their entries
     for path in _deferred_segments(log):
-        number, _, rest = path.name.removeprefix(f"{query}-").partition("-")
-        if path.name.startswith(f"{query}-") and number.isdigit() and int(number) <= complete:
+        number, rest = _batch_of(path, query)
+        if number is not None and number <= complete:
             move_segment(path, log / f"0-{query}-{number}-{rest}")
             count += 1
     return count
+
+
+def waiting_segments(query: str | None, complete: int, log: Path) -> tuple[Path, ...]:
+    """The deferred segments whose entries no other segment has: not those of a batch that is not complete.
+
+    :param query: the id of the stream; ``None`` before its first run.
+    :param complete: the number of its last complete batch; -1 for none.
+    """
+    found = _deferred_segments(log)
+    if query is None:
+        return found
+    numbers = ((path, _batch_of(path, query)[0]) for path in found)
+    return tuple(path for path, number in numbers if number is None or number <= complete)
+
+
+def _batch_of(path: Path, query: str) -> tuple[int | None, str]:
+    """The number of a segment's batch and the rest of its name; no number where it is of another stream."""
+    number, _, rest = path.name.removeprefix(f"{query}-").partition("-")
+    return (int(number), rest) if path.name.startswith(f"{query}-") and number.isdigit() else (None, rest)
 
 
 def _deferred_segments(log: Path) -> tuple[Path, ...]:

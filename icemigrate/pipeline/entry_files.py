@@ -38,7 +38,7 @@ from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
 FILE_COLUMNS = (
     "table string, tenant string, kind string, files binary, layout string, entries long, rows long, "
-    "problem string, stops boolean"
+    "problem string, stops boolean, quarantined long"
 )
 """The columns of :class:`TableEntries`, in Spark's syntax."""
 _MOST_ROWS = 200_000
@@ -74,6 +74,7 @@ class TableEntries(Frozen):
     :param layout: of the table that they were written for, see :func:`layout_of`.
     :param problem: why the entries are not written, as a clause.
     :param stops: whether the problem is not one of this table alone, so that the batch stops.
+    :param quarantined: further entries of the tenant, which the quarantine gets.
     """
 
     table: str
@@ -85,6 +86,7 @@ class TableEntries(Frozen):
     rows: int = 0
     problem: str | None = None
     stops: bool = False
+    quarantined: int = 0
 
 
 def layout_of(metadata: Json) -> str:
@@ -160,25 +162,24 @@ class EntryFileWriter:
         self._quarantine = _TableFiles(self, context.quarantine)
         self._quarantined_bytes = 0
 
-    def write(
-        self, tenant: str, kind: EntryKind, entries: Iterable[Mapping[str, Any]]
-    ) -> TableEntries | None:
-        """Write the entries of one table; ``None`` where none of them can be read."""
+    def write(self, tenant: str, kind: EntryKind, entries: Iterable[Mapping[str, Any]]) -> TableEntries:
+        """Write the entries of one table; those that cannot be read are in the quarantine."""
         name = self._context.tables.table(tenant, kind)
         if name is None:
             count = sum(1 for _ in entries)
             problem = f"no table is given for {kind.value}"
             return TableEntries("", tenant, kind.value, entries=count, problem=problem)
-        files = _TableFiles(self, name)
+        files, unreadable = _TableFiles(self, name), 0
         for entry in entries:
             try:
                 encoding = PayloadEncoding(entry["encoding"])
                 rows = list(telemetry_rows(decode_request(entry["payload"], kind, encoding), kind))
             except UnreadablePayload as error:
                 self.quarantine(entry, str(error))
+                unreadable += 1
             else:
                 files.add(rows)
-        return files.result(tenant, kind.value) if files.entries else None
+        return replace(files.result(tenant, kind.value), quarantined=unreadable)
 
     def quarantine(self, entry: Mapping[str, Any], problem: str) -> None:
         """Write an entry that cannot be read to the quarantine."""
@@ -238,8 +239,8 @@ def file_batches(context: BatchContext, batches: Iterable[Any]) -> Iterator[Any]
                 if tenant is None:
                     for entry in group:
                         writer.quarantine(entry, entry["problem"])
-                elif (result := writer.write(tenant, EntryKind(kind), group)) is not None:
-                    yield _result_batch(result)
+                else:
+                    yield _result_batch(writer.write(tenant, EntryKind(kind), group))
             if (result := writer.quarantined()) is not None:
                 yield _result_batch(result)
     finally:

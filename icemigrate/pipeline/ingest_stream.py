@@ -22,6 +22,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
 from icemigrate.pipeline.deferred_entries import defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
+from icemigrate.pipeline.drained_totals import record_totals
 from icemigrate.pipeline.entry_files import (
     FILE_COLUMNS,
     BatchContext,
@@ -88,7 +89,9 @@ class BatchResult(Frozen):
     @property
     def table_count(self) -> int:
         """The tables that have them."""
-        return sum(table.problem is None and table.tenant is not None for table in self.tables)
+        return sum(
+            table.problem is None and table.tenant is not None and table.entries > 0 for table in self.tables
+        )
 
 
 def ingest(
@@ -220,6 +223,7 @@ class _Batches:
         deferred = 0
         if failed:
             deferred = defer_entries(_of_tables(entries, failed), id_, number, self._settings.log)
+        record_totals(self._settings.checkpoint, number, committed)
         return BatchResult(number, committed, deferred)
 
 

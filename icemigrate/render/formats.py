@@ -76,6 +76,7 @@ _TEXT = {
     "ImportResult": "status_text:import_text",
     "DiffResult": "diff_text:diff_text",
     "IngestResult": "ingest_text:ingest_text",
+    "IngestStatus": "ingest_status_text:ingest_status_text",
     "MigrationTestsResult": "migration_test_text:tests_text",
     "RepairResult": "status_text:repair_text",
     "RebaseResult": "status_text:rebase_text",

@@ -111,6 +111,32 @@ def sealed_segments(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(_files(folder, SEALED)))
 
 
+def open_segments(folder: Path) -> tuple[Path, ...]:
+    """The segments that are not sealed, the oldest first; their last entry can be incomplete.
+
+    :raises LogError: the folder cannot be read.
+    """
+    return tuple(sorted(_files(folder, OPEN)))
+
+
+def read_segment(path: Path) -> bytes:
+    """The bytes of a segment, under the name that it has now; none of one that is removed meanwhile.
+
+    :raises LogError: it cannot be read.
+    """
+    for name in (path, path.with_name(path.name.removesuffix(OPEN) + SEALED)):
+        try:
+            return name.read_bytes()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise LogError(
+                f"the segment {name} cannot be read: {os_error_reason(error)}",
+                "run the command as a user who can read the log",
+            ) from error
+    return b""
+
+
 def write_sealed(path: Path, entries: Iterable[Entry]) -> None:
     """Write a sealed segment, which replaces one of the same name; without an entry there is none.
 

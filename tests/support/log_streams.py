@@ -13,8 +13,10 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 
+from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.deferred_entries import DEFERRED, defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
+from icemigrate.pipeline.drained_totals import record_totals
 from icemigrate.pipeline.segment_entries import entry_batches
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.wal import EntryKind, Writer
@@ -120,7 +122,9 @@ class LogStream:
         batches = list(entry_batches([segment]))
         rows = [row for batch in batches for row in batch.to_pylist()]
         readable = [row for row in rows if row["payload"].startswith(b"{")]
-        self._commit("quarantine", number, [row for row in rows if row not in readable])
+        bad = [row for row in rows if row not in readable]
+        self._commit("quarantine", number, bad)
+        done = [TableBatch("quarantine", None, None, len(bad), len(bad))]
         for tenant in TENANTS:
             of_tenant = [row for row in readable if row["tenant"] == tenant]
             if tenant in self.tables:
@@ -128,6 +132,10 @@ class LogStream:
             elif of_tenant:
                 failed = batches[0].filter(pa.array([row["tenant"] == tenant for row in rows]))
                 defer_entries(Entries([failed]), QUERY, number, self.log)
+            unreadable = sum(row["tenant"] == tenant for row in bad)
+            count, problem = len(of_tenant), None if tenant in self.tables else "there is no table"
+            done.append(TableBatch(tenant, tenant, "logs", count, count, problem, unreadable))
+        record_totals(self.checkpoint, number, done)
         self._write(f"commits/{number}", "v1\n{}")
 
     def _commit(self, table: str, number: int, rows: list[dict[str, Any]]) -> None:

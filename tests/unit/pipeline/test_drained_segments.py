@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from icemigrate.commands.ingest_status import ingest_status
 from icemigrate.errors import EngineError
 from icemigrate.pipeline.drained_segments import drained_segments, remove_drained
 from icemigrate.wal import EntryKind, Writer
@@ -35,6 +36,12 @@ def run_killed(stream: LogStream, kill_at: int) -> bool:
     return was_killed
 
 
+def counted(stream: LogStream) -> dict[str | None, tuple[int, int, int]]:
+    """By tenant: the entries that are drained, quarantined and waiting, as `ingest status` counts them."""
+    status = ingest_status(stream.log, stream.checkpoint, LATER)
+    return {one.tenant: (one.drained, one.quarantined, one.waiting) for one in status.tenants}
+
+
 def test_no_entry_is_lost_or_repeated_whenever_a_process_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,10 +53,12 @@ def test_no_entry_is_lost_or_repeated_whenever_a_process_is_killed(
             kills += run_killed(stream, kill_at)
             assert stream.in_tables() == Counter(ALL - WAITING)
             assert stream.in_log() == WAITING, "only entries that wait for a table stay"
+            assert counted(stream) == {"acme": (3, 1, 0), "globex": (3, 1, 0), "initech": (0, 0, 4)}
             stream.tables["initech"] = {}
             run_killed(stream, kill_at)
         assert stream.in_tables() == Counter(ALL)
         assert stream.in_log() == set()
+        assert counted(stream) == {"acme": (3, 1, 0), "globex": (3, 1, 0), "initech": (4, 0, 0)}
         kill_at += 1
     assert kills > 50
 

@@ -1,0 +1,61 @@
+"""The entries of a log that are in no table yet, by tenant and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from icemigrate.frozen import Frozen
+from icemigrate.pipeline.deferred_entries import waiting_segments
+from icemigrate.pipeline.drained_segments import drained_segments
+from icemigrate.pipeline.stream_checkpoint import stream_id
+from icemigrate.wal.entries import is_tenant_id
+from icemigrate.wal.log_folder import OPEN, SEALED, open_segments, read_segment, sealed_segments
+from icemigrate.wal.segment_format import TORN, StoredEntry, decode_segment
+
+
+class WaitingEntries(Frozen):
+    """The entries of one tenant and kind that wait.
+
+    :param tenant: ``None``, as the kind, for bytes that are no entry of a tenant.
+    :param oldest_ns: when the oldest one was received, in nanoseconds since 1970; ``None`` for bytes without
+        a time.
+    """
+
+    tenant: str | None
+    kind: str | None
+    entries: int
+    oldest_ns: int | None
+
+
+def waiting_entries(log: Path, checkpoint: Path, complete: int) -> tuple[WaitingEntries, ...]:
+    """The entries of open, sealed and deferred segments that no complete batch has, by tenant and kind.
+
+    :param complete: the number of the last complete batch; -1 for none.
+    :raises LogError: the log cannot be read.
+    :raises EngineError: the checkpoint cannot be read.
+    """
+    # Open segments first: one that is sealed meanwhile is listed again under its new name.
+    listed = {path.name.removesuffix(OPEN): path for path in open_segments(log)}
+    drained = frozenset(drained_segments(log, checkpoint))
+    listed |= {path.name.removesuffix(SEALED): path for path in sealed_segments(log) if path not in drained}
+    paths = (*listed.values(), *waiting_segments(stream_id(checkpoint), complete, log))
+    found = dict[tuple[str | None, str | None], WaitingEntries]()
+    for one in (entry for path in paths for entry in _entries(path)):
+        before = found.get((one.tenant, one.kind))
+        times = [part.oldest_ns for part in (before, one) if part is not None and part.oldest_ns is not None]
+        count = one.entries if before is None else before.entries + one.entries
+        found[one.tenant, one.kind] = WaitingEntries(one.tenant, one.kind, count, min(times, default=None))
+    return tuple(found.values())
+
+
+def _entries(path: Path) -> Iterator[WaitingEntries]:
+    """The entries of a segment, each as a count of one."""
+    for part in decode_segment(read_segment(path)).parts:
+        if isinstance(part, StoredEntry):
+            entry = part.entry
+            is_valid = is_tenant_id(entry.tenant)
+            tenant, kind = (entry.tenant, entry.kind.value) if is_valid else (None, None)
+            yield WaitingEntries(tenant, kind, 1, entry.time_ns)
+        elif part.reason != TORN:
+            yield WaitingEntries(None, None, 1, None)

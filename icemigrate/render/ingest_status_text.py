@@ -1,0 +1,64 @@
+"""Texts of ``ingest status``."""
+
+from __future__ import annotations
+
+from icemigrate.render import display
+from icemigrate.render.table_cells import number_text
+from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
+from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus
+
+_MOST_LINES = 40
+"""Tenants and kinds that are all shown; of more, only those that wait or have a problem."""
+_MOST_PROBLEMS = 20
+_HEADS = ("tenant", "kind", "waiting", "oldest", "drained", "quarantined")
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def ingest_status_text(status: IngestStatus, style: TerminalStyle) -> str:
+    """What waits and what is drained by tenant and kind, the problems, and the totals."""
+    shown = status.tenants
+    if len(shown) > _MOST_LINES:
+        shown = tuple(one for one in shown if one.waiting or one.problem is not None)[:_MOST_LINES]
+    lines = text_columns([_row(one) for one in shown], _HEADS, style)
+    if len(shown) < len(status.tenants):
+        lines.append(f"and {len(status.tenants) - len(shown):,} more, which `--format json` lists")
+    failed = [one for one in status.tenants if one.problem is not None]
+    for one in failed[:_MOST_PROBLEMS]:
+        whose = display.one_line(f"{one.tenant}, {one.kind}")
+        lines.append(f"{style.bad('deferred')}  {whose}: {display.one_line(one.problem or '')}")
+    if len(failed) > _MOST_PROBLEMS:
+        lines.append(f"and {len(failed) - _MOST_PROBLEMS:,} more with a problem")
+    if lines:
+        lines.append("")
+    lines.append(_totals(status))
+    return "\n".join(lines) + "\n"
+
+
+def _row(one: TenantIngestStatus) -> tuple[str, ...]:
+    return (
+        "-" if one.tenant is None else display.one_line(one.tenant),
+        one.kind or "-",
+        number_text(one.waiting),
+        _age(one.oldest_age_s),
+        number_text(one.drained),
+        number_text(one.quarantined),
+    )
+
+
+def _totals(status: IngestStatus) -> str:
+    waiting = "1 entry waits" if status.waiting == 1 else f"{status.waiting:,} entries wait"
+    oldest = f", the oldest one for {_age(status.oldest_age_s)}" if status.oldest_age_s is not None else ""
+    quarantined = f", {status.quarantined:,} quarantined" if status.quarantined else ""
+    batches = f"{status.batches:,} {'batch' if status.batches == 1 else 'batches'}"
+    return f"{waiting}{oldest}; {status.drained:,} drained{quarantined} in {batches}."
+
+
+def _age(seconds: float | None) -> str:
+    """``12 s``, ``5 min``, ``3 h``, ``2 d``; a dash for none."""
+    if seconds is None:
+        return "-"
+    for size, unit in _UNITS:
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"
