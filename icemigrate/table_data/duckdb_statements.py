@@ -34,6 +34,7 @@ _CLAUSES = ("modifiers", "where_clause", "group_expressions", "group_sets", "hav
 _ALONE: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "python_enable_replacements": "false",
+    "threads": 1,
 }
 """The configuration of a DuckDB that reads texts, and no file."""
 _ONLY_TABLES = "a query reads tables of the catalog, no files"

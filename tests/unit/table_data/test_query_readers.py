@@ -13,6 +13,7 @@ from icemigrate.table_data.query_metadata import PointMetadata
 from icemigrate.table_data.query_readers import ReaderKind, choose_reader
 from icemigrate.table_data.query_tables import open_sql_query, query_table
 from icemigrate.table_data.query_values import json_values
+from icemigrate.table_data.row_changes import update_data
 from tests.support.stored_rows import append_stored
 from tests.support.table_project import ORDERS, TableProject
 from tests.support.table_rows import append_rows, foreign_table
@@ -99,6 +100,8 @@ def test_files_outside_of_the_table_are_read_and_no_others(tmp_path: Path) -> No
         assert query_table(session, "sales.orders")["customer"].to_pylist() == ["added"]
         with open_sql_query(session, "SELECT * FROM sales.orders") as query, pytest.raises(duckdb.Error):
             query.connection.execute(f"SELECT * FROM '{tmp_path}/other.parquet'")
+        assert update_data(session, "sales.orders", {"customer": "'new'"}, "id = 1").updated == 1
+        assert query_table(session, "sales.orders")["customer"].to_pylist() == ["new"]
 
 
 def test_a_dropped_column_of_an_old_partition_spec_breaks_no_filter(tmp_path: Path) -> None:

@@ -37,7 +37,8 @@ FIRST = [
     {"id": 3, "city": None, "amount": "3.00"},
 ]
 SECOND = [{"id": 4, "city": "Oslo"}, {"id": 5, "city": "Rome", "amount": "5.00"}]
-VERSIONS = pytest.mark.parametrize("layout", ["1", "2", "2\npartition_by: [city]"], ids=["v1", "v2", "parts"])
+LAYOUTS = ["1", "2", "2\npartition_by: [city]", "2\npartition_by: [city]\nsort_by: [amount]"]
+VERSIONS = pytest.mark.parametrize("layout", LAYOUTS, ids=["v1", "v2", "parts", "sorted"])
 
 
 def items(written: WrittenTables, layout: str = "2") -> str:

@@ -30,9 +30,9 @@ ATTACKS = [
     "error((SELECT content FROM read_text('{file}')))",
     "EXISTS (SELECT * FROM '{file}')",
     "EXISTS (FROM glob('{folder}/*'))",
-    "EXISTS (TABLE duckdb_settings)",
-    "EXISTS (SELECT * FROM (WITH duckdb_settings AS (SELECT 1) SELECT 1), duckdb_settings)",
-    "EXISTS (WITH a AS (TABLE duckdb_settings), duckdb_settings AS (SELECT 1) FROM a)",
+    "EXISTS (TABLE pg_settings)",
+    "EXISTS (SELECT * FROM (WITH pg_settings AS (SELECT 1) SELECT 1), pg_settings)",
+    "EXISTS (WITH a AS (TABLE pg_settings), pg_settings AS (SELECT 1) FROM a)",
     "EXISTS (FROM query('SELECT 1'))",
     "EXISTS (FROM s.t, LATERAL read_text('{file}'))",
     "getenv('HOME') IS NULL",
@@ -169,6 +169,8 @@ def test_spark_gets_functions_of_duckdb_alone(
 def test_spark_gets_no_comment() -> None:
     expression = RowExpression("city = 'a' -- */ OR reflect('a') /*")
     assert expression.spark_sql == "city = 'a'"
+    with pytest.raises(UsageError, match="has no form in Spark"):
+        print(RowExpression("try(id)").spark_sql)
     assert RowExpression("city = '\\'' OR city = '''").spark_sql == "city = '\\\\\\' OR city = \\''"
 
 
