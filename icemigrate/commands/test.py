@@ -14,6 +14,7 @@ from icemigrate.commands.apply import apply, require_ready
 from icemigrate.commands.plan import plan
 from icemigrate.commands.rollback import plan_rollback, require_undoable, rollback
 from icemigrate.commands.test_files import ReadyTest, find_tests
+from icemigrate.diagnostics import format_count
 from icemigrate.errors import IcemigrateError, Mistakes, os_error_reason
 from icemigrate.execution.spark_start import open_engine
 from icemigrate.files.read.migration_test_file import CaseRows, GeneratedRows
@@ -274,17 +275,13 @@ def row_differences(
         missing, extra, where = list((old - new).elements()), list((new - old).elements()), ""
     if not missing and not extra:
         return
-    count = f"expected {len(wanted)} {_rows(len(wanted))}, found {len(found)}; they differ{where}"
+    count = f"expected {format_count(len(wanted), 'row')}, found {len(found)}; they differ{where}"
     lines = [f"{what}: {count}", f"    {' | '.join(columns)}"]
     for mark, rows in (("-", missing), ("+", extra)):
         lines += [f"  {mark} {' | '.join(_shown(cell) for cell in row)}" for row in rows[:_MOST_SHOWN]]
         if len(rows) > _MOST_SHOWN:
             lines.append(f"  {mark} … {len(rows) - _MOST_SHOWN} more")
     yield "\n".join(lines)
-
-
-def _rows(count: int) -> str:
-    return "row" if count == 1 else "rows"
 
 
 def _shown(cell: str | None) -> str:

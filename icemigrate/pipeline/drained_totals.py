@@ -15,7 +15,7 @@ import msgspec
 from icemigrate.errors import EngineError, os_error_reason
 from icemigrate.frozen import Frozen
 from icemigrate.pipeline.batch_commit import TableBatch
-from icemigrate.wal.log_folder import sync_folder
+from icemigrate.system.file_writes import sync_folder
 
 _FOLDER = "totals"
 _KEPT = 2

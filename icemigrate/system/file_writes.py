@@ -157,7 +157,7 @@ def create_durable(path: Path, *data: bytes) -> None:
         with suppress(OSError):
             path.unlink()
         raise
-    _sync(path.parent)
+    sync_folder(path.parent)
 
 
 def _write_parts(number: int, parts: Iterable[bytes]) -> None:
@@ -179,7 +179,7 @@ def make_durable_folder(folder: Path) -> None:
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for one in reversed(missing):
-        _sync(one.parent)
+        sync_folder(one.parent)
 
 
 def delete_regular(path: Path) -> None:
@@ -196,7 +196,11 @@ def delete_regular(path: Path) -> None:
         return
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable.
+
+    :raises OSError: the file system refuses.
+    """
     number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(number)

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from icemigrate.errors import IcemigrateError, os_error_reason
 from icemigrate.frozen import Frozen
+from icemigrate.system.file_writes import sync_folder
 from icemigrate.wal.entries import Entry
 from icemigrate.wal.segment_format import HEADER_SIZE, TORN, SegmentEncoder, decode_segment
 
@@ -89,18 +90,6 @@ def seal(segment: OpenSegment, footer: bytes, end: int, path: Path | None = None
     finally:
         os.close(segment.number)
     return sealed
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable.
-
-    :raises OSError: the file system refuses.
-    """
-    number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def sealed_segments(folder: Path) -> tuple[Path, ...]:
