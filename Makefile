@@ -44,7 +44,7 @@ test-quick: setup ## The tests that need no Spark and no servers
 coverage: setup java postgres ## The tests, with the lines and branches that they reach
 	@$(PYTHON) -m pytest --cov --cov-report=term
 
-rust: setup ## The crates in rust/: built, linted and tested, and their values compared with those of Arrow
+rust: setup ## The crates in rust/: built, linted and tested with their benchmarks, and their values compared with those of Arrow
 	@bash scripts/rust.sh
 
 bench-rust: ## The measurements of the crates, with Criterion

@@ -1,7 +1,8 @@
-"""How long it takes to create a table and to insert a million rows of a CSV file, beside DuckDB alone.
+"""How long it takes to create a table, to insert a million rows of a CSV file and to add a column.
 
-DuckDB reads the same CSV file and writes the same Parquet, with the same types.  Its time is the unit,
-because machines differ.  Each is a whole process, and the shortest of several runs counts.
+DuckDB reads the same CSV file and writes the same Parquet, with the same types.  Its time is the unit of the
+insert, because machines differ.  The unit of the column is PyIceberg's time for the same update of a table of
+the same age.  Each is a whole process, and the shortest of several runs counts.
 
     python -m bench.table_speed [--rows 1000000] [--runs 5]
 """
@@ -48,6 +49,15 @@ connection.execute(
 """
 
 
+PYICEBERG = """
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.types import StringType
+catalog = SqlCatalog("local", uri="sqlite:///{state}/catalog.db", warehouse="{state}/warehouse")
+with catalog.load_table("speed.peer").update_schema() as update:
+    update.add_column("{column}", StringType())
+"""
+
+
 def seconds(arguments: list[str], folder: Path) -> float:
     """How long a process takes."""
     began = time.perf_counter()
@@ -70,16 +80,27 @@ def main() -> None:
         alone = DUCKDB.format(csv=folder / "rows.csv", parquet=folder / "alone.parquet")
         subprocess.run([sys.executable, "-c", f"import duckdb; duckdb.sql({rows!r})"], check=True)
         creates, inserts, copies = list[float](), list[float](), list[float]()
+        columns, peers = list[float](), list[float]()
+        for name in ("speed.own", "speed.peer"):
+            seconds([*icemigrate, "table", "create", name, "--schema", "schema.yaml"], folder)
         for number in range(wanted.runs):
             name = f"speed.t{number}"
             creates.append(seconds([*icemigrate, "table", "create", name, "--schema", "schema.yaml"], folder))
             copies.append(seconds([sys.executable, "-c", alone], folder))
             inserts.append(seconds([*icemigrate, "table", "insert", name, "--data", "rows.csv"], folder))
+            column = f"added_{number}"
+            own = ["table", "add-column", "speed.own", column, "string", "--quiet"]
+            columns.append(seconds([*icemigrate, *own], folder))
+            peer = PYICEBERG.format(state=folder / ".icemigrate", column=column)
+            peers.append(seconds([sys.executable, "-c", peer], folder))
         sys.stdout.write(
             f"create a table: {min(creates):.2f} s\n"
             f"insert {wanted.rows:,} rows of 10 columns from CSV: {min(inserts):.2f} s\n"
             f"DuckDB alone, CSV to Parquet: {min(copies):.2f} s\n"
             f"ratio: {min(inserts) / min(copies):.2f}\n"
+            f"add a column: {min(columns):.2f} s\n"
+            f"PyIceberg alone, the same update: {min(peers):.2f} s\n"
+            f"ratio: {min(columns) / min(peers):.2f}\n"
         )
 
 
