@@ -29,27 +29,26 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 
 @click.command("ingest")
-@click.argument("log", type=click.Path(path_type=Path))
+@click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--table",
     "tables",
     multiple=True,
-    required=True,
     metavar="KIND=NAME",
-    help="The tables of a kind (`traces`, `logs`, `metrics`): `traces=otel.${tenant}_traces`. Repeatable.",
+    help="The tables of a kind (`traces`, `logs`, `metrics`): `traces=otel.${tenant}_traces`. Repeatable "
+    "(default: `tables` of the project file).",
 )
 @click.option(
     "--quarantine",
-    default="telemetry.quarantine",
-    show_default=True,
     metavar="NAME",
-    help="The table of entries that cannot be read; it is created if there is none.",
+    help="The table of entries that cannot be read; it is created if there is none (default: `quarantine` of "
+    "the project file, or `telemetry.quarantine`).",
 )
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Where the progress is kept (default: `checkpoint` in the folder of the log).",
+    help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
 )
 @click.option("--once", is_flag=True, help="Drain what there is, and end. This is the default.")
 @click.option(
@@ -64,16 +63,17 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     "retention_s",
     metavar="AGE",
     callback=_seconds,
-    help="Remove drained segments of this age, such as `7d`, from the log (default: keep all).",
+    help="Remove drained segments of this age, such as `7d`, from the log (default: `retention` of the "
+    "project file, or keep all).",
 )
 @format_option("text", "json")
 @global_options
 @pass_settings
 def command(
     settings: InvocationOptions,
-    log: Path,
+    log: Path | None,
     tables: tuple[str, ...],
-    quarantine: str,
+    quarantine: str | None,
     checkpoint: Path | None,
     once: bool,
     interval_s: float | None,
@@ -81,7 +81,8 @@ def command(
 ) -> ExitCode:
     """Drain a write-ahead log into the tables of its tenants, with Spark.
 
-    LOG is the folder of the segments that `icemigrate.wal.Writer` writes.  Each batch is one snapshot of each
+    LOG is the folder of the segments that `icemigrate.wal.Writer` writes; without it, the project file names
+    the log below `pipeline`.  Each batch is one snapshot of each
     table, and each entry is in one snapshot, also if the command is killed.  Entries whose table has a
     problem stay in the log, and the next run tries them again.
 

@@ -13,23 +13,25 @@ from icemigrate.errors import ExitCode
 
 
 @click.command("status")
-@click.argument("log", type=click.Path(path_type=Path))
+@click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--checkpoint",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Where the progress is kept (default: `checkpoint` in the folder of the log).",
+    help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
 )
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: InvocationOptions, log: Path, checkpoint: Path | None) -> ExitCode:
+def command(settings: InvocationOptions, log: Path | None, checkpoint: Path | None) -> ExitCode:
     """Show what waits in a write-ahead log, and what is drained, by tenant and kind.
 
-    LOG is the folder of the segments.  The command reads the log and the checkpoint, not the tables; it needs
-    no Java, and can run beside `ingest`.
+    LOG is the folder of the segments; without it, the project file names the log below `pipeline`.  The
+    command reads the log and the checkpoint, not the tables; it needs no Java, and can run beside `ingest`.
     """
     from icemigrate.commands.ingest_status import ingest_status
+    from icemigrate.project.tenant_tables import log_of
 
-    settings.answer(ingest_status(log, checkpoint, time.time_ns()))
+    folder, progress = log_of(settings.open_project(may_be_new=True).pipeline, log, checkpoint)
+    settings.answer(ingest_status(folder, progress, time.time_ns()))
     return ExitCode.OK

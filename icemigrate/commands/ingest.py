@@ -13,8 +13,8 @@ from icemigrate.iceberg.names import BadName, TableName
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.ingest_stream import BatchResult, IngestSettings, ingest
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
-from icemigrate.pipeline.tenant_tables import may_be_equal, tenant_tables
 from icemigrate.project import Project
+from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
 from icemigrate.results.ingest_results import IngestedTable, IngestResult
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
@@ -23,17 +23,16 @@ from icemigrate.wal.log_folder import lock_log
 
 
 class IngestRequest(Frozen):
-    """The arguments of a run.
+    """The arguments of a run; for those that are empty or ``None``, the project file has the values.
 
     :param tables: kinds and patterns, such as ``traces=otel.${tenant}_traces``.
-    :param checkpoint: ``None`` for the folder ``checkpoint`` in the log.
     :param interval_s: seconds between batches; ``None`` to end when everything is drained.
     :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
     """
 
-    log: Path
-    tables: tuple[str, ...]
-    quarantine: str
+    log: Path | None = None
+    tables: tuple[str, ...] = ()
+    quarantine: str | None = None
     checkpoint: Path | None = None
     interval_s: float | None = None
     retention_s: float | None = None
@@ -58,34 +57,16 @@ def ingest_log(
     :raises CatalogError: the catalog cannot be reached.
     :raises EngineError: Spark or the storage failed; the next run repeats the batch.
     """
-    tables = tenant_tables(request.tables)
-    try:
-        quarantine = TableName.parse(request.quarantine)
-    except BadName as error:
-        raise UsageError(f"`--quarantine`: {error}") from error
-    if any(may_be_equal(pattern, quarantine) for pattern in tables.patterns.values()):
-        raise UsageError(
-            f"the quarantine `{quarantine}` can be the table of a tenant",
-            "give another name with `--quarantine`",
-        )
+    settings = ingest_settings(project, request)
     batches = list[BatchResult]()
 
     def remember(batch: BatchResult) -> None:
         batches.append(batch)
         on_batch(batch)
 
-    log = request.log.absolute()
-    with lock_log(log), open_tables(project, environment) as session:
-        _create_quarantine(session, quarantine)
+    with lock_log(settings.log), open_tables(project, environment) as session:
+        _create_quarantine(session, settings.quarantine)
         engine = engine_of(session.environment, None, before_start)
-        settings = IngestSettings(
-            log,
-            (request.checkpoint or log / "checkpoint").absolute(),
-            tables,
-            quarantine,
-            interval_s=request.interval_s,
-            retention_s=request.retention_s,
-        )
         removed = ingest(session, engine.session, settings, remember, is_stopping)
         return IngestResult(
             project=project.name,
@@ -95,6 +76,40 @@ def ingest_log(
             removed_segments=removed,
             tables=_totals(batches),
         )
+
+
+def ingest_settings(project: Project, request: IngestRequest) -> IngestSettings:
+    """What a run drains: the arguments, and the project file where they give nothing.
+
+    :raises UsageError: an argument is wrong, or neither gives the log or a table.
+    """
+    given = project.pipeline
+    written = tuple(f"{kind}={pattern}" for kind, pattern in given.tables.items())
+    tables = tenant_tables(request.tables or written)
+    quarantine = _quarantine(request.quarantine or given.quarantine, tables)
+    retention_s = None if given.retention is None else given.retention.total_seconds()
+    log, checkpoint = log_of(given, request.log, request.checkpoint)
+    return IngestSettings(
+        log,
+        checkpoint,
+        tables,
+        quarantine,
+        segments_per_batch=given.segments_per_batch,
+        interval_s=request.interval_s,
+        retention_s=retention_s if request.retention_s is None else request.retention_s,
+    )
+
+
+def _quarantine(written: str, tables: TenantTables) -> TableName:
+    try:
+        name = TableName.parse(written)
+    except BadName as error:
+        raise UsageError(f"`--quarantine`: {error}") from error
+    if any(may_be_equal(pattern, name) for pattern in tables.patterns.values()):
+        raise UsageError(
+            f"the quarantine `{name}` can be the table of a tenant", "give another name with `--quarantine`"
+        )
+    return name
 
 
 def _create_quarantine(session: TableSession, name: TableName) -> None:

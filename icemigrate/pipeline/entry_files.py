@@ -26,9 +26,9 @@ from icemigrate.otlp.payload_fields import UnreadablePayload
 from icemigrate.otlp.telemetry_rows import TelemetryRow, telemetry_rows
 from icemigrate.pipeline.quarantine import quarantine_row
 from icemigrate.pipeline.telemetry_arrow import UnsuitableTable, rows_table
-from icemigrate.pipeline.tenant_tables import TenantTables
 from icemigrate.planning.planning_context import ReservedNames
 from icemigrate.project.namespace_mapping import NamespaceMapping
+from icemigrate.project.tenant_tables import TenantTables
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.parquet_output import copy_to_table, delete_files, write_parquet

@@ -32,7 +32,7 @@ from icemigrate.pipeline.entry_files import (
 )
 from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
-from icemigrate.pipeline.tenant_tables import TenantTables
+from icemigrate.project.tenant_tables import TenantTables
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.table_data.table_session import TableSession
 from icemigrate.table_data.writable_tables import reserved_of

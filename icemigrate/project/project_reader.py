@@ -26,6 +26,7 @@ from icemigrate.files.read.node_values import (
 from icemigrate.frozen import Frozen
 from icemigrate.project.environments import build_environment, embedded_environment
 from icemigrate.project.impact_settings import sql_files
+from icemigrate.project.pipeline_settings import pipeline_mistakes, pipeline_settings
 from icemigrate.project.project_checks import project_mistakes
 from icemigrate.project.project_values import Project
 from icemigrate.project.rule_settings import rule_mistakes, rule_settings
@@ -205,7 +206,13 @@ def read_project(source: SourceText, root: Path) -> ProjectReadResult:
     if wrong:
         return ProjectReadResult(None, tuple(sorted(wrong, key=sort_key)))
     content = as_mapping(node)
-    wrong = (*parsed.warnings, *project_mistakes(content), *rule_mistakes(content), *_outside(content, root))
+    wrong = (
+        *parsed.warnings,
+        *project_mistakes(content),
+        *rule_mistakes(content),
+        *pipeline_mistakes(content),
+        *_outside(content, root),
+    )
     diagnostics = tuple(sorted(wrong, key=sort_key))
     if has_errors(diagnostics):
         return ProjectReadResult(None, diagnostics)
@@ -255,6 +262,7 @@ def _build(content: YamlMapping, shown: str, root: Path) -> Project:
         _trash_max_age(content, fallback.trash_max_age),
         sql_files(content),
         frozenset(scalar_text(item) for item in list_items(content.get("public_variables"))),
+        pipeline=pipeline_settings(content, root),
     )
 
 

@@ -185,6 +185,29 @@ class SqlFiles:
     manifest: tuple[str, FilePosition] | None = None
 
 
+DEFAULT_QUARANTINE = "telemetry.quarantine"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineSettings:
+    """What ``ingest`` drains, where its options give nothing else.
+
+    :param log: the absolute folder of the segments.
+    :param checkpoint: the absolute folder of the progress.
+    :param tables: patterns by kind, such as ``otel.${tenant}_traces``.
+    :param quarantine: the table of entries that cannot be read.
+    :param retention: how long drained segments stay; ``None`` for ever.
+    :param segments_per_batch: at most.
+    """
+
+    log: Path | None = None
+    checkpoint: Path | None = None
+    tables: Mapping[str, str] = field(default_factory=dict)
+    quarantine: str = DEFAULT_QUARANTINE
+    retention: timedelta | None = None
+    segments_per_batch: int = 64
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     """The project file, or its defaults where there is none.
@@ -200,6 +223,7 @@ class Project:
     :param impact: SQL that reads or writes the tables.
     :param public_variables: names of environment variables whose values may be printed and stored.
     :param file: the project file, as shown to the user; ``None`` where there is none.
+    :param pipeline: the log that ``ingest`` drains, and its tables.
     :param apply_with: replaces that of every environment, see :class:`Environment`.
     """
 
@@ -216,6 +240,7 @@ class Project:
     trash_max_age: timedelta = timedelta(days=30)
     impact: tuple[SqlFiles, ...] = ()
     public_variables: frozenset[str] = frozenset()
+    pipeline: PipelineSettings = PipelineSettings()
     apply_with: ApplyWith | None = None
 
     @property

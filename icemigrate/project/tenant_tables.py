@@ -1,14 +1,16 @@
-"""The tables that a log is drained into: one for each tenant and kind, by a pattern of its name."""
+"""The log that is drained, and the tables: one for each tenant and kind, by a pattern of its name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
+from icemigrate.project.project_values import PipelineSettings
 from icemigrate.wal.entries import EntryKind, is_tenant_id
 
 PLACEHOLDER = "${tenant}"
@@ -53,7 +55,7 @@ def tenant_tables(arguments: Sequence[str]) -> TenantTables:
             )
         if _KINDS[word] in found:
             raise UsageError(f"the kind `{word}` is given twice", "give each kind one table")
-        found[_KINDS[word]] = _pattern(pattern)
+        found[_KINDS[word]] = parse_pattern(pattern)
     for (kind, one), (other_kind, other) in combinations(found.items(), 2):
         if may_be_equal(one, other):
             raise UsageError(
@@ -61,8 +63,27 @@ def tenant_tables(arguments: Sequence[str]) -> TenantTables:
                 "give the names different endings, such as `_traces` and `_logs`",
             )
     if not found:
-        raise UsageError("no table is given", f"give one for each kind: `traces=otel.{PLACEHOLDER}_traces`")
+        raise UsageError(
+            "no table is given",
+            f"give one for each kind (`--table traces=otel.{PLACEHOLDER}_traces`), or write them below "
+            "`pipeline` in the project file",
+        )
     return TenantTables(found)
+
+
+def log_of(settings: PipelineSettings, log: Path | None, checkpoint: Path | None) -> tuple[Path, Path]:
+    """The folders of a log and its checkpoint, as given or of the project file.
+
+    :raises UsageError: neither gives the log.
+    """
+    folder = log or settings.log
+    if folder is None:
+        raise UsageError(
+            "no log is given", "give its folder, or write `log` below `pipeline` in the project file"
+        )
+    # The checkpoint of the project file is that of its own log.
+    written = settings.checkpoint if log is None or log.absolute() == settings.log else None
+    return folder.absolute(), (checkpoint or written or folder / "checkpoint").absolute()
 
 
 def may_be_equal(one: TableName, other: TableName) -> bool:
@@ -85,7 +106,11 @@ def _parts_may_be_equal(one: str, other: str) -> bool:
     return begins[1].startswith(begins[0]) and ends[1].endswith(ends[0])
 
 
-def _pattern(text: str) -> TableName:
+def parse_pattern(text: str) -> TableName:
+    """The name of a pattern, with a plain word for the tenant.
+
+    :raises UsageError: it names no table for each tenant.
+    """
     if PLACEHOLDER not in text:
         raise UsageError(
             f"the name `{text}` is the same for all tenants",

@@ -1,0 +1,81 @@
+"""``pipeline:`` of the project file: the log that ``ingest`` drains, and the tables of its tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from icemigrate.diagnostics import Diagnostic
+from icemigrate.errors import UsageError
+from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode
+from icemigrate.files.read.node_values import as_mapping, mapping_entries, read_duration, scalar_text
+from icemigrate.iceberg.names import BadName, TableName
+from icemigrate.project.project_values import DEFAULT_QUARANTINE, PipelineSettings
+
+
+def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
+    """Errors of ``pipeline`` that the schema allows."""
+    if content.get("pipeline") is None:
+        return
+    # Every command reads the project file; most projects have no such key.
+    from icemigrate.project.tenant_tables import may_be_equal, parse_pattern
+
+    node = as_mapping(content.get("pipeline"))
+    patterns = dict[str, TableName]()
+    for key, value in mapping_entries(node.get("tables")):
+        try:
+            pattern = parse_pattern(scalar_text(value))
+        except UsageError as error:
+            yield Diagnostic("bad-name", error.message, value.place, error.hint)
+            continue
+        for other, earlier in patterns.items():
+            if may_be_equal(pattern, earlier):
+                message = f"a table of {key.text} can have the same name as a table of {other}"
+                hint = "give the names different endings, such as `_traces` and `_logs`"
+                yield Diagnostic("bad-name", message, value.place, hint)
+        patterns[key.text] = pattern
+    yield from _quarantine_mistakes(node.get("quarantine"), patterns.values())
+
+
+def _quarantine_mistakes(node: YamlNode | None, patterns: Collection[TableName]) -> Iterator[Diagnostic]:
+    from icemigrate.project.tenant_tables import may_be_equal
+
+    if node is None:
+        return
+    try:
+        name = TableName.parse(scalar_text(node))
+    except BadName as error:
+        yield Diagnostic(
+            "bad-name", f"`quarantine`: {error}", node.place, f"for example `{DEFAULT_QUARANTINE}`"
+        )
+        return
+    if any(may_be_equal(pattern, name) for pattern in patterns):
+        message = f"the quarantine `{name}` can be the table of a tenant"
+        yield Diagnostic("bad-name", message, node.place, "give it another name")
+
+
+def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
+    """The settings of a valid project file.
+
+    :param root: the absolute folder to which paths are relative.
+    """
+    if content.get("pipeline") is None:
+        return PipelineSettings()
+    node = as_mapping(content.get("pipeline"))
+
+    def folder(key: str) -> Path | None:
+        value = node.get(key)
+        return None if value is None else root / scalar_text(value)
+
+    default = PipelineSettings()
+    retention, segments, quarantine = (
+        node.get(key) for key in ("retention", "segments_per_batch", "quarantine")
+    )
+    return PipelineSettings(
+        folder("log"),
+        folder("checkpoint"),
+        {key.text: scalar_text(value) for key, value in mapping_entries(node.get("tables"))},
+        default.quarantine if quarantine is None else scalar_text(quarantine),
+        None if retention is None else read_duration(retention),
+        default.segments_per_batch if segments is None else int(scalar_text(segments)),
+    )

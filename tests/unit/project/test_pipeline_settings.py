@@ -1,0 +1,123 @@
+"""`pipeline:` of the project file: settings of `ingest`, their errors, and the options that replace them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from icemigrate.cli import main
+from icemigrate.commands.ingest import IngestRequest, ingest_settings
+from icemigrate.errors import ExitCode, UsageError
+from icemigrate.iceberg.names import TableName
+from icemigrate.project import Project, read_project
+from icemigrate.project.project_values import PipelineSettings
+from icemigrate.wal import EntryKind, Writer
+from tests.unit.files.examples import source
+
+ROOT = Path("/projects/telemetry")
+WRITTEN = """\
+pipeline:
+  log: wal
+  checkpoint: /progress
+  tables: {traces: "otel.${tenant}_traces", logs: "otel.${tenant}_logs"}
+  quarantine: otel.quarantine
+  retention: 7d
+  segments_per_batch: 8
+"""
+
+
+def project(text: str) -> Project:
+    found = read_project(source(text, "icemigrate.yaml"), ROOT)
+    assert found.project is not None, found.diagnostics
+    return found.project
+
+
+def test_the_settings() -> None:
+    assert project(WRITTEN).pipeline == PipelineSettings(
+        ROOT / "wal",
+        Path("/progress"),
+        {"traces": "otel.${tenant}_traces", "logs": "otel.${tenant}_logs"},
+        "otel.quarantine",
+        timedelta(days=7),
+        8,
+    )
+    assert project("project: x").pipeline == PipelineSettings()
+
+
+def test_all_mistakes_are_shown_where_they_are() -> None:
+    text = """\
+pipeline:
+  tables:
+    traces: otel.traces
+    logs: "${tenant}"
+    metrics: "otel.${tenant}"
+  quarantine: otel.x
+"""
+    found = read_project(source(text, "icemigrate.yaml"), ROOT)
+    assert found.project is None
+    assert [(one.code, one.message, one.place.line, one.place.column) for one in found.diagnostics] == [
+        ("bad-name", "the name `otel.traces` is the same for all tenants", 3, 13),
+        ("bad-name", "`${tenant}` has no namespace: write `namespace.${tenant}`", 4, 11),
+        ("bad-name", "the quarantine `otel.x` can be the table of a tenant", 6, 15),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("{tables: {spans: x}}", "unknown-key", "`spans` is not a key of a table for each kind"),
+        ("{retention: 7 days}", "bad-format", "duration"),
+        ("{segments_per_batch: 0}", "out-of-range", "1"),
+        ("{quarantine: x}", "bad-name", "`quarantine`: "),
+        ("{tables: {}}", "empty-value", "must not be empty"),
+        (
+            "{tables: {traces: 'a.${tenant}', logs: 'a.${tenant}_logs'}}",
+            "bad-name",
+            "a table of logs can have the same name as a table of traces",
+        ),
+    ],
+)
+def test_a_wrong_key(text: str, code: str, message: str) -> None:
+    (found,) = read_project(source(f"pipeline: {text}", "icemigrate.yaml"), ROOT).diagnostics
+    assert found.code == code
+    assert message in found.message
+
+
+def test_a_run_without_options_has_the_settings_of_the_project_file() -> None:
+    settings = ingest_settings(project(WRITTEN), IngestRequest())
+    assert (settings.log, settings.checkpoint) == (ROOT / "wal", Path("/progress"))
+    assert settings.tables.table("acme", EntryKind.LOGS) == TableName(("otel",), "acme_logs")
+    assert settings.quarantine == TableName(("otel",), "quarantine")
+    assert (settings.retention_s, settings.segments_per_batch) == (7 * 86_400, 8)
+
+
+def test_options_replace_the_keys() -> None:
+    request = IngestRequest(Path("/other"), ("traces=o.${tenant}",), "q.q", retention_s=5)
+    settings = ingest_settings(project(WRITTEN), request)
+    # The checkpoint in the file is that of another log.
+    assert (settings.log, settings.checkpoint) == (Path("/other"), Path("/other/checkpoint"))
+    assert settings.tables.table("acme", EntryKind.LOGS) is None
+    assert (settings.quarantine, settings.retention_s) == (TableName(("q",), "q"), 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("project: x", "no table is given"), ("pipeline: {tables: {logs: 'a.${tenant}'}}", "no log is given")],
+)
+def test_what_neither_gives(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        ingest_settings(project(text), IngestRequest())
+    assert error.value.message == message
+    assert "project file" in str(error.value.hint)
+
+
+def test_the_status_of_the_log_of_the_project_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "icemigrate.yaml").write_text("pipeline: {log: wal}\n", encoding="utf-8")
+    with Writer(tmp_path / "wal") as writer:
+        writer.append("acme", EntryKind.LOGS, b"{}")
+    assert main(["ingest", "status", "--project", str(tmp_path)]) == ExitCode.OK
+    assert "1 entry waits" in capsys.readouterr().out
