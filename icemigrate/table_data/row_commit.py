@@ -6,7 +6,8 @@ import random
 import time
 from collections.abc import Callable, Mapping
 
-from icemigrate.errors import ConflictError
+from icemigrate.errors import ConflictError, Stopped
+from icemigrate.execution.signals import StopRequest, watch_stop_signals
 from icemigrate.frozen import Frozen, field
 from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.iceberg.table import MAIN_BRANCH
@@ -71,27 +72,29 @@ def commit_rows(session: TableSession, name: str, prepare: PrepareChange) -> Com
     :param name: of the table, as migration files write it.
     :raises UsageError: there is no such table, or only icemigrate writes it.
     :raises ConflictError: other writers were faster each time.
+    :raises Stopped: the user asked to stop while another writer was faster.
     :raises CommitStateUnknown: the catalog does not show whether the commit was made.
     """
     change: RowChange | None = None
     for _ in range(_TRIES):
-        table = load_for_rows(session, name)
         earlier = change
         try:
+            table = load_for_rows(session, name)
             change = prepare(table, earlier)
         except BaseException:
             delete_files(() if earlier is None else earlier.data, session.store.files)
             raise
-        if earlier is not None and earlier.data is not change.data:
-            delete_files(earlier.data, session.store.files)
-        if change.is_empty:
-            return CommittedRows(change, None)
-        try:
-            return CommittedRows(change, _commit(session, table, change))
-        except CommitConflict as error:
-            if error.keeps_files:
-                raise
-            time.sleep(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311 (nothing secret)
+        with watch_stop_signals() as stop:  # a commit that has begun is completed
+            if earlier is not None and earlier.data is not change.data:
+                delete_files(earlier.data, session.store.files)
+            if change.is_empty:
+                return CommittedRows(change, None)
+            try:
+                return CommittedRows(change, _commit(session, table, change, stop))
+            except CommitConflict as error:
+                if error.keeps_files:
+                    raise
+                _pause(session, change, stop)
     assert change is not None, "there is at least one attempt"
     delete_files(change.data, session.store.files)
     raise ConflictError(
@@ -99,10 +102,23 @@ def commit_rows(session: TableSession, name: str, prepare: PrepareChange) -> Com
     )
 
 
-def _commit(session: TableSession, table: CurrentTable, change: RowChange) -> int:
+def _pause(session: TableSession, change: RowChange, stop: StopRequest) -> None:
+    """Wait before the next attempt.
+
+    :raises Stopped: the user asked to stop; the files of the change are deleted.
+    """
+    try:
+        stop.wait(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311 (nothing secret)
+    except Stopped:
+        delete_files(change.data, session.store.files)
+        raise
+
+
+def _commit(session: TableSession, table: CurrentTable, change: RowChange, stop: StopRequest) -> int:
     """One attempt; returns the snapshot's id.
 
     :raises CommitConflict: another writer was faster; the data files remain, for the next attempt.
+    :raises Stopped: the user asked to stop before the catalog was asked to commit.
     """
     files, metadata = session.store.files, table.metadata
     main = metadata["refs"].get(MAIN_BRANCH)
@@ -120,6 +136,7 @@ def _commit(session: TableSession, table: CurrentTable, change: RowChange) -> in
         )
         written, number = snapshot.files, int(snapshot.json["snapshot-id"])
         commit = _table_commit(table, metadata, snapshot.json, change.properties)
+        stop.check()
         # From here until an answer, the catalog may refer to the files.
         may_refer = True
         session.store.commit([commit])
