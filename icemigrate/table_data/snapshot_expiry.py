@@ -6,12 +6,13 @@ Iceberg's ``ReachableFileCleanup`` finds them: a file is deleted only if no snap
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from icemigrate.catalog.table_places import shared_files_reason
 from icemigrate.errors import IcemigrateError
+from icemigrate.execution.signals import watch_stop_signals
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.needed_snapshots import snapshots_before_row_changes, snapshots_with_last_copies
 from icemigrate.iceberg.retention import (
@@ -104,6 +105,7 @@ def expire_snapshots(
     :raises UsageError: there is no such table, or another project owns it.
     :raises IcemigrateError: as :func:`plan_expiry`; nothing was changed.
     :raises CommitConflict: another writer committed first; nothing was changed.
+    :raises Stopped: the user asked to stop before the commit began; nothing was changed.
     """
     table = load_for_snapshots(tables, name)
     plan = plan_expiry(tables, table, older_than_days, at)
@@ -120,21 +122,32 @@ def expire_snapshots(
     )
     checks = tuple(requirements(metadata, updates, tuple(metadata["refs"])))
     reader = _reader(tables, metadata)
-    (after,) = tables.store.commit([TableCommit(table.name, table.stored, updates, checks)])
-    # A snapshot that another writer added in between needs its parent's files.
-    there = complete_metadata(after.json)["snapshots"]
-    gone = set(plan.expired) - {snapshot["snapshot-id"] for snapshot in there}
-    known = {snapshot["snapshot-id"] for snapshot in metadata["snapshots"]}
-    new = [snapshot for snapshot in there if snapshot["snapshot-id"] not in known]
-    files = unreachable_files(reader, {**metadata, "snapshots": [*metadata["snapshots"], *new]}, gone)
-    unused = (*files.data, *files.metadata)
-    with measured_activity("Deleting files", FILES, len(unused)) as add:
-        for location in unused:
-            tables.store.files.delete(location)
-            add(1)
+    with watch_stop_signals() as stop:  # no later command finds files that no snapshot has
+        stop.check()
+        (after,) = tables.store.commit([TableCommit(table.name, table.stored, updates, checks)])
+        files = _files_after(reader, metadata, set(plan.expired), complete_metadata(after.json)["snapshots"])
+        unused = (*files.data, *files.metadata)
+        with measured_activity("Deleting files", FILES, len(unused)) as add:
+            for location in unused:
+                tables.store.files.delete(location)
+                add(1)
     return replace(
         plan, data_files=len(files.data), metadata_files=len(files.metadata), size_bytes=files.size, done=True
     )
+
+
+def _files_after(
+    reader: LiveFileReader, before: Mapping[str, Any], expired: set[int], there: Sequence[Json]
+) -> UnreachableFiles:
+    """The files that no snapshot needs.
+
+    :param before: complete metadata from before the expiry.
+    :param there: the snapshots after it.  One that another writer added in between needs its parent's files.
+    """
+    gone = expired - {snapshot["snapshot-id"] for snapshot in there}
+    known = {snapshot["snapshot-id"] for snapshot in before["snapshots"]}
+    new = [snapshot for snapshot in there if snapshot["snapshot-id"] not in known]
+    return unreachable_files(reader, {**before, "snapshots": [*before["snapshots"], *new]}, gone)
 
 
 def _removal(expired: tuple[int, ...]) -> Iterator[Json]:

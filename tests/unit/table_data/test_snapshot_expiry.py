@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,6 +74,30 @@ def test_only_files_of_expired_snapshots_are_deleted(orders: TableProject) -> No
     assert done.data_files == 3
     assert _files(orders) == _stored(orders) < before
     assert sorted(foreign_table(orders).scan().to_arrow()["id"].to_pylist()) == [2, 3]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stage", ["commit", "delete"])
+def test_a_signal_does_not_leave_files_of_expired_snapshots(
+    orders: TableProject, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, stage: str
+) -> None:
+    _rewritten(orders)
+    raised = list[signal.Signals]()
+    with orders.tables() as tables:
+        owner = type(tables.store if stage == "commit" else tables.store.files)
+    real = getattr(owner, stage)
+
+    def interrupted(*args: Any) -> Any:
+        if not raised:
+            raised.append(number)
+            signal.raise_signal(number)
+        return real(*args)
+
+    monkeypatch.setattr(owner, stage, interrupted)
+    done = _expire(orders)
+    assert raised == [number]
+    assert done.data_files == 3
+    assert _files(orders) == _stored(orders)
 
 
 def test_a_tag_keeps_its_snapshot_and_its_files(orders: TableProject) -> None:
