@@ -96,3 +96,22 @@ def test_a_query_does_not_show_the_keys(manager: IcebergManager, kind: Kind, tra
     with pytest.raises(IcemigrateError) as raised:
         manager.query_table(trades, "id IN (SELECT 1 FROM duckdb_secrets())")
     assert kind.variables["S3_SECRET_KEY"] not in str(raised.value)
+
+
+def test_earlier_rows_are_read_and_old_snapshots_expire(manager: IcebergManager, trades: str) -> None:
+    first, *_, last = manager.list_snapshots(trades)
+    earlier = manager.query_as_of(trades, first.at)
+    assert earlier.schema.names == ["id", "qty"]
+    assert earlier.num_rows == 50
+    done = manager.upsert(trades, {"id": [11, 500], "note": ["new", "first"]}, on="id")
+    assert (done.updated, done.inserted) == (1, 1)
+    rows = {row["id"]: row["note"] for row in manager.query_table(trades).to_pylist()}
+    assert (len(rows), rows[11], rows[500]) == (42, "new", "first")
+    expired = manager.expire_snapshots(trades, 0)
+    assert first.snapshot_id in expired.expired
+    assert last.snapshot_id in expired.expired
+    assert expired.data_files >= 1
+    assert len(manager.list_snapshots(trades)) == 1
+    assert {row["id"]: row["note"] for row in manager.query_table(trades).to_pylist()} == rows
+    with pytest.raises(IcemigrateError, match=str(first.snapshot_id)):
+        manager.query_snapshot(trades, first.snapshot_id)
