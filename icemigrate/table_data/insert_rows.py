@@ -37,8 +37,8 @@ class InsertedRows(Frozen):
 def insert_data(session: TableSession, name: str, data: Any) -> InsertedRows:
     """Insert rows of this process.
 
-    :param data: an Arrow table or reader, a frame of pandas, Polars, PySpark or DuckDB, or a list of mappings
-        by column.
+    :param data: a table, batch or reader of Arrow; a frame of pandas, Polars, PySpark or DuckDB; a dict for
+        one row, or a list of dicts, with values by column; a dict with a list of values for each column.
     :raises UsageError: there is no such table, or the data has other columns or is of another kind.
     :raises Mistakes: rows do not fit; nothing is inserted.
     """
