@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -223,18 +223,18 @@ class IcebergManager:
     def query_as_of(
         self,
         table: str,
-        timestamp: datetime | str,
+        timestamp: date | str,
         where: str | None = None,
         columns: Sequence[str] = (),
         limit: int | None = None,
     ) -> pa.Table:
         """The rows at a time, with the columns of that time; otherwise as :meth:`query_table`.
 
-        :param timestamp: a text is in ISO 8601; without a zone it is in UTC.
+        :param timestamp: a day is its midnight, and a text is in ISO 8601; without a zone it is in UTC.
         """
         from icemigrate.table_data.table_points import parse_timestamp
 
-        at = parse_timestamp(timestamp) if isinstance(timestamp, str) else timestamp
+        at = timestamp if isinstance(timestamp, datetime) else parse_timestamp(str(timestamp))
         return self._query(table, where, columns, limit, timestamp=at)
 
     def query_tag(

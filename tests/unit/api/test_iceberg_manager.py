@@ -129,6 +129,12 @@ def test_rows_and_snapshots_of_a_table(lake: IcebergManager) -> None:
     assert lake.query_snapshot("sales.orders", first.snapshot_id).num_rows == 2
     assert lake.query_as_of("sales.orders", first.at).num_rows == 2
     assert lake.query_as_of("sales.orders", second.at.isoformat(), limit=1).num_rows == 1
+    day = (second.at + datetime.timedelta(days=1)).date()
+    assert lake.query_as_of("sales.orders", day).num_rows == 3
+    with pytest.raises(UsageError, match="no snapshot"):
+        lake.query_as_of("sales.orders", datetime.date(2020, 1, 1))
+    with pytest.raises(UsageError, match="`None` is not a time"):
+        lake.query_as_of("sales.orders", None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no tag"):
         lake.query_tag("sales.orders", "gold")
     assert lake.rollback("sales.orders", first.snapshot_id).after.snapshot_id == first.snapshot_id
