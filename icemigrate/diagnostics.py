@@ -230,7 +230,7 @@ def format_count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-_SIZE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+_SIZE_UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def format_size(size: int) -> str:

@@ -53,11 +53,17 @@ def timestamp_text(at: datetime | None) -> str:
 
 
 def elapsed_text(milliseconds: int | None) -> str:
-    """``0.4 s``, ``12 s``, ``3 min 5 s``."""
+    """``0.4 s``, ``12 s``, ``3 min 5 s``, ``4 h 12 min``, ``2 d 3 h``."""
     if milliseconds is None:
         return ""
     seconds = milliseconds / 1000
     if seconds < 10:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days} d {hours} h"
+    if hours:
+        return f"{hours} h {minutes} min"
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from icemigrate.diagnostics import format_count
+from icemigrate.diagnostics import format_count, format_size
 from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.generate_results import GenerateResult
 
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _GENERATORS = {
     "native": "with the native module",
     "arrow": "with Arrow; the native module gives the same rows faster",
@@ -17,7 +16,7 @@ _GENERATORS = {
 def generate_text(result: GenerateResult, style: TerminalStyle) -> str:
     """The file or the snapshot, and which generator made the rows."""
     rows = format_count(result.rows, "row")
-    table, size = display.visible_text(result.table), _size(result.file_bytes)
+    table, size = display.visible_text(result.table), format_size(result.file_bytes)
     if result.path is None:
         files = format_count(result.files, "file")
         made = f"{style.good('inserted')} {rows} into `{table}`: snapshot {result.snapshot_id}, {files}"
@@ -27,10 +26,3 @@ def generate_text(result: GenerateResult, style: TerminalStyle) -> str:
     generator = _GENERATORS.get(result.generator, display.one_line(result.generator))
     how = f"generated in {display.elapsed_text(result.elapsed_ms)} {generator}"
     return f"{made}, {size}, seed {result.seed}\n{how}\n"
-
-
-def _size(count: int) -> str:
-    size, unit = float(count), 0
-    while size >= 1000 and unit < len(_UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{count} bytes" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"

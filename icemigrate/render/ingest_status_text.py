@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from icemigrate.diagnostics import format_count
 from icemigrate.render import display
 from icemigrate.render.table_cells import number_text
 from icemigrate.render.terminal_style import TerminalStyle
@@ -12,7 +13,6 @@ _MOST_LINES = 40
 """Tenants and kinds that are all shown; of more, only those that wait or have a problem."""
 _MOST_PROBLEMS = 20
 _HEADS = ("tenant", "kind", "waiting", "oldest", "drained", "quarantined")
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def ingest_status_text(status: IngestStatus, style: TerminalStyle) -> str:
@@ -47,18 +47,13 @@ def _row(one: TenantIngestStatus) -> tuple[str, ...]:
 
 
 def _totals(status: IngestStatus) -> str:
-    waiting = "1 entry waits" if status.waiting == 1 else f"{status.waiting:,} entries wait"
+    waiting = format_count(status.waiting, "entry waits", "entries wait")
     oldest = f", the oldest one for {_age(status.oldest_age_s)}" if status.oldest_age_s is not None else ""
     quarantined = f", {status.quarantined:,} quarantined" if status.quarantined else ""
-    batches = f"{status.batches:,} {'batch' if status.batches == 1 else 'batches'}"
+    batches = format_count(status.batches, "batch", "batches")
     return f"{waiting}{oldest}; {status.drained:,} drained{quarantined} in {batches}."
 
 
 def _age(seconds: float | None) -> str:
-    """``12 s``, ``5 min``, ``3 h``, ``2 d``; a dash for none."""
-    if seconds is None:
-        return "-"
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit}"
-    return f"{int(seconds)} s"
+    """The time since an entry was written; a dash for none."""
+    return "-" if seconds is None else display.elapsed_text(round(seconds * 1000))

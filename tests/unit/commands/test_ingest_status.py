@@ -75,10 +75,10 @@ def test_of_many_tenants_the_text_shows_those_that_wait(tmp_path: Path) -> None:
         writer.append("t7", EntryKind.LOGS, b"{}", time_ns=1)
     lines = ingest_status_text(ingest_status(tmp_path, None, 1), PLAIN_STYLE).splitlines()
     assert lines[1:3] == [
-        "t7      logs  1        0 s     1        0",
+        "t7      logs  1        0.0 s   1        0",
         "and 999 more, which `--format json` lists",
     ]
-    assert lines[-1] == "1 entry waits, the oldest one for 0 s; 1,000 drained in 1 batch."
+    assert lines[-1] == "1 entry waits, the oldest one for 0.0 s; 1,000 drained in 1 batch."
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

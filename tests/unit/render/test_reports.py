@@ -273,6 +273,7 @@ def test_what_is_told_while_a_statement_runs_leaves_its_time_a_line_that_says_wh
     [
         *((0, "0 B"), (999, "999 B"), (1_000, "1 kB"), (1_536, "1.54 kB")),
         *((999_499, "999 kB"), (999_500, "1 MB"), (3_400_000_000, "3.4 GB")),
+        (1_500_000_000_000_000_000, "1.5 EB"),
     ],
 )
 def test_a_size_has_three_digits_and_a_unit(size: int, text: str) -> None:
@@ -287,6 +288,7 @@ def test_words() -> None:
     )
     assert (join_with_and(["a"]), join_with_and(["a", "b", "c"])) == ("a", "a, b and c")
     assert (elapsed_text(None), elapsed_text(9_940), elapsed_text(61_000)) == ("", "9.9 s", "1 min 1 s")
+    assert (elapsed_text(4 * 3_600_000 + 720_000), elapsed_text(51 * 3_600_000)) == ("4 h 12 min", "2 d 3 h")
     assert timestamp_text(None) == ""
     assert one_line("a\n\tb\x07") == r"a b\u0007"
     assert one_line("`x y`  →\r\n   `x  y` ") == "`x y`  → `x  y`"
