@@ -28,7 +28,7 @@ _SOURCES = frozenset(
     {"EMPTY", "BASE_TABLE", "SUBQUERY", "JOIN", "TABLE_FUNCTION", "EXPRESSION_LIST", "PIVOT"}
 )
 """What may follow ``FROM``, as DuckDB's tree names it."""
-_NOT_OF_ONE_ROW = frozenset({"SUBQUERY", "WINDOW", "STAR", "PARAMETER", "POSITIONAL_REFERENCE", "DEFAULT"})
+NOT_OF_ONE_ROW = frozenset({"SUBQUERY", "WINDOW", "STAR", "PARAMETER", "POSITIONAL_REFERENCE", "DEFAULT"})
 """Classes of expressions that have no value for one row and its columns."""
 _CLAUSES = ("modifiers", "where_clause", "group_expressions", "group_sets", "having", "sample", "qualify")
 _ALONE: dict[str, str | bool | int | float | list[str]] = {
@@ -80,12 +80,10 @@ def require_expression(text: str, what: str, *, has_subqueries: bool = False) ->
     :raises UsageError: it is no expression, or calls a function that reads more than its arguments.
     :raises MissingExtra: DuckDB is not installed.
     """
-    try:
-        import duckdb
-    except ImportError as error:
-        raise MissingExtra("DuckDB is not installed", extra_hint("table")) from error
     shown = f"{what}: `{' '.join(text.split())}`"
-    with duckdb.connect(config=_ALONE) as connection:
+    with open_alone() as connection:
+        import duckdb
+
         for sql in (f"SELECT {text}\n", f"SELECT (\n{text}\n)"):
             try:
                 tree = _only_select(connection, sql)
@@ -96,7 +94,7 @@ def require_expression(text: str, what: str, *, has_subqueries: bool = False) ->
                 raise UsageError(f"{shown} is not one expression", "write one, such as `id + 1`")
             for node in _nodes(tree["select_list"]):
                 kind = node.get("class")
-                if kind in _NOT_OF_ONE_ROW and not has_subqueries:
+                if kind in NOT_OF_ONE_ROW and not has_subqueries:
                     raise UsageError(f"{shown} reads more than one row", "write an expression over one row")
                 if "function_name" in node:
                     require_pure_function(node["function_name"], f"{what}: ")
@@ -114,17 +112,21 @@ def _is_expression(tree: Mapping[str, Any]) -> bool:
     )
 
 
-def missing_functions(names: Collection[str]) -> list[str]:
-    """Those of some names that no function of DuckDB has."""
-    import duckdb
+def open_alone() -> duckdb.DuckDBPyConnection:
+    """A DuckDB that reads texts, and no file.
 
-    with duckdb.connect(config=_ALONE) as connection:
-        found = connection.execute(
-            "SELECT DISTINCT lower(function_name) FROM duckdb_functions() "
-            "WHERE function_type IN ('scalar', 'macro', 'aggregate')"
-        ).fetchall()
-    known = {name for (name,) in found}
-    return [name for name in names if name.lower() not in known]
+    :raises MissingExtra: DuckDB is not installed.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise MissingExtra("DuckDB is not installed", extra_hint("table")) from error
+    return duckdb.connect(config=_ALONE)
+
+
+def expression_nodes(connection: duckdb.DuckDBPyConnection, text: str) -> Iterator[dict[str, Any]]:
+    """The nodes of DuckDB's tree of an expression that :func:`require_expression` accepts."""
+    return _nodes(_only_select(connection, f"SELECT {text}\n")["select_list"])
 
 
 def _only_select(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:

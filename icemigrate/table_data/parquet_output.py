@@ -148,9 +148,19 @@ def _has_null(db: LoadDatabase, files: Sequence[TemporaryFile], target: LoadTarg
     conditions = [condition for column in target.columns for condition in missing_required(column)]
     if not conditions or not files:
         return False
-    listed = ", ".join(text_literal(str(file.path)) for file in files)
-    rows = f"read_parquet([{listed}], hive_partitioning = false)"
+    rows = _rows_of(files)
     return any(db.query(f"SELECT 1 FROM {rows} WHERE {condition} LIMIT 1") for condition in conditions)
+
+
+def count_rows(db: LoadDatabase, files: Sequence[TemporaryFile]) -> int:
+    """The number of rows of temporary files."""
+    return int(db.query(f"SELECT count(*) FROM {_rows_of(files)}")[0][0]) if files else 0
+
+
+def _rows_of(files: Sequence[TemporaryFile]) -> str:
+    """The relation of temporary files, in SQL."""
+    listed = ", ".join(text_literal(str(file.path)) for file in files)
+    return f"read_parquet([{listed}], hive_partitioning = false)"
 
 
 def copy_to_table(

@@ -5,7 +5,7 @@ A row changes where the condition is true; where it is false or null, the row st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,14 @@ from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.nested_casts import type_problem
-from icemigrate.table_data.parquet_output import BYTES, NullInRequired, copy_to_table, write_parquet
+from icemigrate.table_data.parquet_output import (
+    BYTES,
+    NullInRequired,
+    TemporaryFile,
+    copy_to_table,
+    count_rows,
+    write_parquet,
+)
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_expressions import RowExpression, parse_row_expression
 from icemigrate.table_data.row_readers import SparkNeeded, stored_rows, total_rows
@@ -133,6 +140,23 @@ def _updated(
     return found
 
 
+def _require_row_count(
+    db: LoadDatabase, written: Sequence[TemporaryFile], old_rows: str, deleted: int
+) -> None:
+    """Check that new files have the rows of the old ones, except for the deleted rows.
+
+    :param old_rows: a relation.
+    :raises UsageError: rows are missing, or there are further ones.
+    """
+    ((before,),) = db.query(f"SELECT count(*) FROM {old_rows}")
+    after, expected = count_rows(db, written), before - deleted
+    if after != expected:
+        raise UsageError(
+            f"an expression makes {after} rows of {expected} rows; the table is not changed",
+            "write an expression with one value for each row",
+        )
+
+
 NewRowsQuery = Callable[[str, str, LoadDatabase, LoadTarget], str]
 """The query of the new rows: from the columns, the relation of the old rows, the database, and the table."""
 
@@ -169,6 +193,7 @@ def _rewrite(
             new_rows = query(columns, chosen, db, target)
             with measured_activity(f"Writing files of {name} again", BYTES, local_size(found), db.share):
                 written = write_parquet(db, new_rows, target)
+            _require_row_count(db, written, chosen, deleted=count if mode == DELETE_MODE else 0)
             return RowChange(table, copy_to_table(written, target, session.store.files), frozenset(found))
 
     with row_change_errors(name):

@@ -7,8 +7,9 @@ from typing import Any
 
 from icemigrate.errors import MissingExtra, UsageError, extra_hint
 from icemigrate.frozen import Frozen
-from icemigrate.table_data.duckdb_statements import missing_functions, require_expression
+from icemigrate.table_data.duckdb_statements import require_expression
 from icemigrate.table_data.load_target import LoadTarget
+from icemigrate.table_data.row_functions import require_row_functions
 
 
 class RowExpression(Frozen):
@@ -58,7 +59,6 @@ def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpress
     except ImportError as error:
         raise MissingExtra("sqlglot is not installed", extra_hint("table")) from error
     tree = _only_expression(text, what)
-    others = [node.name for node in tree.find_all(exp.Anonymous)]
     for node in tree.walk():
         if isinstance(node, (exp.Query, exp.Table, exp.Command, exp.Placeholder, exp.Parameter)):
             raise UsageError(
@@ -69,12 +69,7 @@ def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpress
         if isinstance(node, exp.Column):
             _require_column(node, target, what)
     require_expression(text, what)
-    # Spark, which makes some changes, has further functions, such as `reflect`, which runs Java.
-    if missing := others and missing_functions(others):
-        raise UsageError(
-            f"{what}: `{_one_line(text)}` is not valid: DuckDB has no function `{missing[0]}`",
-            "use a function of DuckDB",
-        )
+    require_row_functions(text, what)
     return RowExpression(text, isinstance(tree, exp.Null))
 
 

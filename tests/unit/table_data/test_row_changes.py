@@ -17,6 +17,7 @@ from icemigrate.table_data import row_changes, upsert_rows
 from icemigrate.table_data.compare_snapshots import compare_snapshots
 from icemigrate.table_data.insert_rows import insert_data
 from icemigrate.table_data.row_changes import RowChangeOutcome, delete_data, update_data
+from icemigrate.table_data.row_expressions import RowExpression
 from icemigrate.table_data.table_session import TableSession
 from icemigrate.table_data.upsert_rows import upsert
 from tests.support.table_project import TableProject
@@ -123,6 +124,47 @@ def test_a_condition_that_is_not_valid_changes_nothing(
         delete_data(written.session, name, where)
     assert message in error.value.message
     assert len(written.snapshots(name)) == 2
+
+
+SET_RETURNING = [
+    "unnest([1, 2])",
+    "unnest([]::int[])",
+    "UNLIST([1, 2])",
+    "id + system.main.unnest([1, 2])",
+    "[id].unnest()",
+    "generate_subscripts([]::int[], 1)",
+    "length(regexp_split_to_table(city, 'x'))",
+    "CASE WHEN false THEN unnest([1, 2]) ELSE id END",
+]
+
+
+@pytest.mark.parametrize("text", SET_RETURNING)
+def test_an_expression_that_gives_several_rows_or_none_changes_nothing(
+    written: WrittenTables, text: str
+) -> None:
+    name = items(written)
+    with pytest.raises(UsageError, match=r"--set id: the function `\w+` takes or gives several rows"):
+        update_data(written.session, name, {"id": text}, "id = 1")
+    with pytest.raises(UsageError, match=r"--where: the function `\w+` takes or gives several rows"):
+        delete_data(written.session, name, f"({text}) = 1")
+    assert len(written.snapshots(name)) == 2
+
+
+@VERSIONS
+@pytest.mark.parametrize(("text", "rows"), [("unnest([1, 2])", 6), ("unnest([]::int[])", 0)])
+def test_new_files_with_another_number_of_rows_are_not_committed(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch, layout: str, text: str, rows: int
+) -> None:
+    """The last layer: an expression that every check lets through."""
+    name = written.create(ITEMS.format(version=layout))
+    insert_data(written.session, name, [{"id": 1, "city": "Rome"}] * 3)
+    monkeypatch.setattr(
+        row_changes, "parse_row_expression", lambda text, *_args: RowExpression(text, is_null=False)
+    )
+    before = written.data_files(name)
+    with pytest.raises(UsageError, match=f"an expression makes {rows} rows of 3 rows"):
+        update_data(written.session, name, {"id": text}, "true")
+    assert (ids(written, name), written.data_files(name)) == ([1, 1, 1], before)
 
 
 def test_a_comment_at_the_end_of_a_condition_hides_nothing(written: WrittenTables) -> None:

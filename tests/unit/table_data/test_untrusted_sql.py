@@ -149,7 +149,14 @@ def test_the_places_take_what_they_are_for(texts: SqlTexts) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["reflect('java.lang.System', 'getenv', 'HOME') = 'x'", "java_method('a.B', 'c') IS NULL"]
+    "text",
+    [
+        "reflect('java.lang.System', 'getenv', 'HOME') = 'x'",
+        "java_method('a.B', 'c') IS NULL",
+        "parse_url(city, 'HOST') = 'x'",  # sqlglot knows it, and DuckDB does not
+        "current_timezone() = 'UTC'",
+        "explode([city]) = 'x'",
+    ],
 )
 def test_spark_gets_functions_of_duckdb_alone(
     project: TableProject, monkeypatch: pytest.MonkeyPatch, text: str
