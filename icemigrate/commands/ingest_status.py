@@ -36,7 +36,7 @@ def ingest_status(log: Path, checkpoint: Path | None, now_ns: int) -> IngestStat
         oldest_age_s=max(ages, default=None),
         drained=sum(one.drained for one in tenants),
         quarantined=sum(one.quarantined for one in tenants),
-        drained_segments=len(drained_segments(log, folder)),
+        drained_segments=len(drained_segments(log, folder, complete)),
         tenants=tuple(sorted(tenants, key=_order)),
     )
 

@@ -12,20 +12,21 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from icemigrate.pipeline.stream_checkpoint import complete_segments, make_durable
+from icemigrate.pipeline.stream_checkpoint import complete_segments, last_complete, make_durable
 from icemigrate.wal.log_folder import remove_segment, sealed_segments
 
 
-def drained_segments(log: Path, checkpoint: Path) -> tuple[Path, ...]:
+def drained_segments(log: Path, checkpoint: Path, complete: int) -> tuple[Path, ...]:
     """The sealed segments of complete batches, the oldest first.
 
+    :param complete: the number of the last complete batch; -1 for none.
     :raises LogError: the log cannot be read.
     :raises EngineError: the checkpoint cannot be read.
     """
     # As Spark writes paths: without `..`, and with symbolic links.
     folder = Path(os.path.normpath(log.absolute()))
-    complete = complete_segments(checkpoint)
-    return tuple(path for path in sealed_segments(log) if folder / path.name in complete)
+    found = complete_segments(checkpoint, complete)
+    return tuple(path for path in sealed_segments(log) if folder / path.name in found)
 
 
 def remove_drained(log: Path, checkpoint: Path, retention_s: float, now_s: float) -> int:
@@ -37,7 +38,8 @@ def remove_drained(log: Path, checkpoint: Path, retention_s: float, now_s: float
     :raises LogError: a segment cannot be removed.
     :raises EngineError: the checkpoint cannot be read or made durable.
     """
-    expired = tuple(_sealed_before(drained_segments(log, checkpoint), now_s - retention_s))
+    drained = drained_segments(log, checkpoint, last_complete(checkpoint))
+    expired = tuple(_sealed_before(drained, now_s - retention_s))
     if expired:
         # Without it, a power failure could bring back a batch whose segments are removed.
         make_durable(checkpoint)

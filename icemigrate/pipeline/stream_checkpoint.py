@@ -50,12 +50,12 @@ def last_complete(checkpoint: Path) -> int:
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
-def complete_segments(checkpoint: Path) -> frozenset[Path]:
+def complete_segments(checkpoint: Path, complete: int) -> frozenset[Path]:
     """The segments of complete batches, also those that are removed.
 
+    :param complete: the number of the last complete batch; -1 for none.
     :raises EngineError: the checkpoint cannot be read.
     """
-    complete = last_complete(checkpoint)
     if complete < 0:
         return frozenset()
     try:

@@ -37,7 +37,7 @@ def waiting_entries(log: Path, checkpoint: Path, complete: int) -> tuple[Waiting
     """
     # Open segments first: one that is sealed meanwhile is listed again under its new name.
     listed = {path.name.removesuffix(OPEN): path for path in open_segments(log)}
-    drained = frozenset(drained_segments(log, checkpoint))
+    drained = frozenset(drained_segments(log, checkpoint, complete))
     listed |= {path.name.removesuffix(SEALED): path for path in sealed_segments(log) if path not in drained}
     paths = (*listed.values(), *waiting_segments(stream_id(checkpoint), complete, log))
     found = dict[tuple[str | None, str | None], WaitingEntries]()

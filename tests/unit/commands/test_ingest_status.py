@@ -11,7 +11,7 @@ from icemigrate.cli import main
 from icemigrate.commands.ingest_status import ingest_status
 from icemigrate.errors import ExitCode
 from icemigrate.pipeline.batch_commit import TableBatch
-from icemigrate.pipeline.drained_totals import record_totals
+from icemigrate.pipeline.drained_totals import TenantTotals, read_totals, record_totals
 from icemigrate.render.ingest_status_text import ingest_status_text
 from icemigrate.render.terminal_style import PLAIN_STYLE
 from icemigrate.wal import EntryKind, Writer
@@ -60,6 +60,22 @@ def test_a_tenant_with_a_problem(tmp_path: Path) -> None:
     stream.tables["initech"] = {}
     stream.run()
     assert "deferred" not in ingest_status_text(ingest_status(stream.log, None, LATER), PLAIN_STYLE)
+
+
+def test_entries_of_a_batch_that_completes_meanwhile_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = write_log(tmp_path)
+    stream.retention_s = 2 * LATER
+
+    def complete_batches(checkpoint: Path, number: int) -> tuple[TenantTotals, ...]:
+        found = read_totals(checkpoint, number)
+        stream.run()
+        return found
+
+    monkeypatch.setattr("icemigrate.commands.ingest_status.read_totals", complete_batches)
+    status = ingest_status(stream.log, None, LATER)
+    assert (status.batches, status.waiting, status.drained, status.drained_segments) == (0, 12, 0, 0)
 
 
 def test_of_many_tenants_the_text_shows_those_that_wait(tmp_path: Path) -> None:
