@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from icemigrate.commands.user_files import write_user_file
@@ -11,6 +12,7 @@ from icemigrate.frozen import replace
 from icemigrate.project import Project
 from icemigrate.results.write_results import InsertResult
 from icemigrate.system.activity import activity
+from icemigrate.table_data.bad_rows import BadRows
 from icemigrate.table_data.insert_rows import insert_files
 from icemigrate.table_data.table_session import open_tables
 
@@ -31,13 +33,14 @@ def table_insert(
     :param bad_rows: a file for the rows that do not fit; without it one of them refuses all.
     :raises UsageError: there is no such environment, table or file, or a file has other columns.
     :raises Mistakes: rows do not fit, and there is no file for them; nothing is inserted.
-    :raises IcemigrateError: the file for bad rows cannot be written; all others are inserted.
+    :raises IcemigrateError: the file for bad rows cannot be written; nothing is inserted.
     """
     began = time.monotonic()
     with open_tables(project, environment) as tables:
         found = tables.load(table)
         with activity(f"Inserting rows into {found.declared}"):
-            done = insert_files(tables, table, data, data_format, keeps_bad_rows=bad_rows is not None)
+            keep = None if bad_rows is None else partial(_write_bad_rows, bad_rows)
+            done = insert_files(tables, table, data, data_format, keep_bad_rows=keep)
     result = InsertResult(
         table=str(found.declared),
         name=str(found.name),
@@ -48,5 +51,8 @@ def table_insert(
     )
     if bad_rows is None or not done.bad.count:
         return result
-    write_user_file(bad_rows, done.bad.content().decode())
     return replace(result, bad_rows=done.bad.count, bad_rows_file=str(bad_rows))
+
+
+def _write_bad_rows(path: Path, bad: BadRows) -> None:
+    write_user_file(path, bad.content().decode())

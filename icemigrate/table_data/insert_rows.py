@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from icemigrate.errors import ConflictError
@@ -54,14 +54,15 @@ def insert_files(
     patterns: Sequence[str],
     data_format: str | None = None,
     *,
-    keeps_bad_rows: bool = False,
+    keep_bad_rows: Callable[[BadRows], None] | None = None,
 ) -> InsertedRows:
     """Insert the rows of files.
 
     :param patterns: paths and patterns; ``-`` is standard input.
     :param data_format: one of :data:`~icemigrate.table_data.input_files.DATA_FORMATS`; ``None`` for that of
         each name.
-    :param keeps_bad_rows: whether rows that do not fit are left out and returned.
+    :param keep_bad_rows: called before the commit with the rows that do not fit, if there are some; they are
+        left out then.  Where it raises, nothing is inserted.  ``None`` refuses the load.
     :raises UsageError: there is no such table or file, or a file has other columns.
     :raises Mistakes: rows do not fit, and they are not kept; nothing is inserted.
     """
@@ -70,13 +71,20 @@ def insert_files(
     load_for_rows(session, name)
     with open_load_database() as db:
         source = file_source(patterns, db, data_format)
-        return insert_source(session, name, source, db, BadRows(are_kept=keeps_bad_rows))
+        return insert_source(
+            session, name, source, db, BadRows(are_kept=keep_bad_rows is not None), keep_bad_rows
+        )
 
 
 def insert_source(
-    session: TableSession, name: str, source: RowSource, db: LoadDatabase, bad: BadRows
+    session: TableSession,
+    name: str,
+    source: RowSource,
+    db: LoadDatabase,
+    bad: BadRows,
+    keep_bad_rows: Callable[[BadRows], None] | None = None,
 ) -> InsertedRows:
-    """Insert the rows of a source; see :func:`insert_data`."""
+    """Insert the rows of a source; see :func:`insert_files`."""
     written: LoadTarget | None = None
 
     def prepare(table: CurrentTable, earlier: RowChange | None) -> RowChange:
@@ -96,6 +104,8 @@ def insert_source(
             files = write_source(db, target, source, found)
         bad.replace(found)
         require_rows_fit(bad, target, is_of_files=any(row.file for row in bad.first))
+        if bad.count and keep_bad_rows is not None:
+            keep_bad_rows(bad)
         return RowChange(table, copy_to_table(files, target, session.store.files))
 
     done = commit_rows(session, name, prepare)

@@ -201,6 +201,20 @@ def test_bad_rows_are_kept_in_a_file_and_the_others_are_loaded(written: WrittenT
     assert kept[0]["values"] == {"id": "x", "customer": "b"}
 
 
+@pytest.mark.parametrize("out", ["no/such/folder/bad.jsonl", "/dev/full", "."])
+def test_nothing_is_loaded_if_the_file_for_bad_rows_cannot_be_written(
+    written: WrittenTables, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = written.create(ORDERS)
+    path = written.file("mixed.csv", "id,customer\n1,a\nx,b\n")
+    code = written.project.run(
+        "table", "insert", table, "--data", path, "--bad-rows", str(written.folder / out)
+    )
+    assert code == ExitCode.ERROR
+    assert "cannot be written" in capsys.readouterr().err
+    assert (written.snapshots(table), written.data_files(table)) == ([], set())
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
