@@ -180,6 +180,8 @@ def _rewrite(
             if rows is None:
                 count = 0
                 return RowChange(table, ())
+            # One transaction has one `now()`, so that the condition has one value in all statements.
+            db.run("BEGIN TRANSACTION")
             _require_boolean(db, rows, condition)
             with measured_activity(f"Searching rows of {name}", ROWS, total_rows(table), db.share):
                 found = dict(

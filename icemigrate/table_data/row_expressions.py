@@ -69,7 +69,7 @@ def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpress
         if isinstance(node, exp.Column):
             _require_column(node, target, what)
     require_expression(text, what)
-    require_row_functions(text, what)
+    require_row_functions(text, what, is_condition=what == "--where")
     return RowExpression(text, isinstance(tree, exp.Null))
 
 

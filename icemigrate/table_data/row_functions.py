@@ -24,21 +24,25 @@ class DuckdbFunction(Frozen):
 
     :param kind: such as ``scalar``, ``macro``, ``aggregate`` or ``table``.
     :param definition: the expression of a macro.
+    :param is_volatile: whether it may give another value each time.
     """
 
     kind: str
     definition: str | None
+    is_volatile: bool
 
 
 Functions = Mapping[str, Sequence[DuckdbFunction]]
 """DuckDB's functions by their names in lower case."""
 
 
-def require_row_functions(text: str, what: str) -> None:
+def require_row_functions(text: str, what: str, *, is_condition: bool) -> None:
     """Check that each function of an expression exists and has one value for each row.
 
     :param what: names the expression in messages, such as ``--where``.
-    :raises UsageError: DuckDB has no such function, or the function takes or gives several rows.
+    :param is_condition: whether it is evaluated several times for one row, and needs the same value each time.
+    :raises UsageError: DuckDB has no such function, the function takes or gives several rows, or a condition
+        calls a volatile one.
     """
     with open_alone() as connection:
         functions = _functions(connection)
@@ -48,18 +52,28 @@ def require_row_functions(text: str, what: str) -> None:
                     f"{what}: `{' '.join(text.split())}` is not valid: DuckDB has no function `{name}`",
                     "use a function of DuckDB",
                 )
-            if not all(_is_scalar(functions, each) for each in _reached(connection, functions, name)):
+            reached = _reached(connection, functions, name)
+            if not all(_is_scalar(functions, each) for each in reached):
                 raise UsageError(
                     f"{what}: the function `{name}` takes or gives several rows",
                     "write an expression with one value for each row",
+                )
+            if is_condition and any(_is_volatile(functions, each) for each in reached):
+                raise UsageError(
+                    f"{what}: the function `{name}` may give another value each time, and a condition is "
+                    "evaluated several times",
+                    "write a condition that depends on the row alone",
                 )
 
 
 def _functions(connection: duckdb.DuckDBPyConnection) -> Functions:
     found: dict[str, list[DuckdbFunction]] = {}
-    query = "SELECT lower(function_name), function_type, macro_definition FROM duckdb_functions()"
-    for name, kind, definition in connection.execute(query).fetchall():
-        found.setdefault(name, []).append(DuckdbFunction(kind, definition))
+    query = (
+        "SELECT lower(function_name), function_type, macro_definition, stability = 'VOLATILE' "
+        "FROM duckdb_functions()"
+    )
+    for name, kind, definition, is_volatile in connection.execute(query).fetchall():
+        found.setdefault(name, []).append(DuckdbFunction(kind, definition, bool(is_volatile)))
     return found
 
 
@@ -87,3 +101,7 @@ def _reached(connection: duckdb.DuckDBPyConnection, functions: Functions, name: 
 def _is_scalar(functions: Functions, name: str) -> bool:
     kinds = {function.kind for function in functions.get(name, ())}
     return name not in _SET_RETURNING and bool(kinds & {"scalar", "macro"})
+
+
+def _is_volatile(functions: Functions, name: str) -> bool:
+    return any(function.is_volatile for function in functions.get(name, ()))

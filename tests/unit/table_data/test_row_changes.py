@@ -16,6 +16,7 @@ from icemigrate.metadata_engine.table_store import CommitConflict, TableCommit
 from icemigrate.table_data import row_changes, upsert_rows
 from icemigrate.table_data.compare_snapshots import compare_snapshots
 from icemigrate.table_data.insert_rows import insert_data
+from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.row_changes import RowChangeOutcome, delete_data, update_data
 from icemigrate.table_data.row_expressions import RowExpression
 from icemigrate.table_data.table_session import TableSession
@@ -148,6 +149,40 @@ def test_an_expression_that_gives_several_rows_or_none_changes_nothing(
     with pytest.raises(UsageError, match=r"--where: the function `\w+` takes or gives several rows"):
         delete_data(written.session, name, f"({text}) = 1")
     assert len(written.snapshots(name)) == 2
+
+
+@pytest.mark.parametrize(
+    "call", ["random()", "system.main.random()", "hash(uuid())", "current_query()", "pg_sleep(0)"]
+)
+def test_a_condition_with_a_volatile_function_changes_nothing(written: WrittenTables, call: str) -> None:
+    name = items(written)
+    for change in (
+        lambda where: delete_data(written.session, name, where),
+        lambda where: update_data(written.session, name, {"city": "'x'"}, where),
+    ):
+        with pytest.raises(UsageError, match="may give another value each time"):
+            change(f"{call} IS NOT NULL")
+    assert len(written.snapshots(name)) == 2
+    assert update_data(written.session, name, {"city": "uuid()::text"}, "id < 3").updated == 2
+    assert len({row[0] for row in written.rows(name, "city")}) == 5  # two new texts, null, Oslo and Rome
+
+
+@VERSIONS
+def test_all_statements_of_a_change_have_one_time(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch, layout: str
+) -> None:
+    name, times = items(written, layout), set[str]()
+    run = LoadDatabase.query
+
+    def recorded(db: LoadDatabase, sql: str) -> Any:
+        if "filename" in sql or "read_parquet" in sql:
+            ((time,),) = run(db, "SELECT now()::text")
+            times.add(time)
+        return run(db, sql)
+
+    monkeypatch.setattr(LoadDatabase, "query", recorded)
+    assert update_data(written.session, name, {"amount": "1"}, "now() > '2020-01-01'").updated == 5
+    assert len(times) == 1
 
 
 @VERSIONS
