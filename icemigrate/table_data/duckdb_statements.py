@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.errors import MissingExtra, UsageError, extra_hint
+from icemigrate.frozen import Frozen
 from icemigrate.table_data.query_errors import syntax_hint
 
 if TYPE_CHECKING:
@@ -38,6 +39,22 @@ _ALONE: dict[str, str | bool | int | float | list[str]] = {
 }
 """The configuration of a DuckDB that reads texts, and no file."""
 _ONLY_TABLES = "a query reads tables of the catalog, no files"
+
+
+class _Expected(Frozen):
+    """What a text has to be, in messages.
+
+    :param noun: with an article.
+    :param hint: what to write.
+    :param where: precedes each message.
+    """
+
+    noun: str
+    hint: str
+    where: str = ""
+
+
+_QUERY = _Expected("a query", "write one SELECT on tables of the catalog")
 
 
 def require_table_function(name: str) -> None:
@@ -81,17 +98,18 @@ def require_expression(text: str, what: str, *, has_subqueries: bool = False) ->
     :raises MissingExtra: DuckDB is not installed.
     """
     shown = f"{what}: `{' '.join(text.split())}`"
+    expected = _Expected("an expression", "write one expression, such as `id + 1`", f"{what}: ")
     with open_alone() as connection:
         import duckdb
 
         for sql in (f"SELECT {text}\n", f"SELECT (\n{text}\n)"):
             try:
-                tree = _only_select(connection, sql)
+                tree = _only_select(connection, sql, expected)
             except duckdb.Error as error:
                 reason = str(error).partition("\n")[0].removeprefix("Parser Error: ")
                 raise UsageError(f"{shown} is not valid SQL: {reason}", syntax_hint(reason)) from error
             if not _is_expression(tree):
-                raise UsageError(f"{shown} is not one expression", "write one, such as `id + 1`")
+                raise UsageError(f"{shown} is not one expression", expected.hint)
             for node in _nodes(tree["select_list"]):
                 kind = node.get("class")
                 if kind in NOT_OF_ONE_ROW and not has_subqueries:
@@ -129,26 +147,28 @@ def expression_nodes(connection: duckdb.DuckDBPyConnection, text: str) -> Iterat
     return _nodes(_only_select(connection, f"SELECT {text}\n")["select_list"])
 
 
-def _only_select(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+def _only_select(
+    connection: duckdb.DuckDBPyConnection, sql: str, expected: _Expected = _QUERY
+) -> dict[str, Any]:
     """DuckDB's tree of the only statement of a text."""
     import duckdb
 
-    hint = "write one SELECT on tables of the catalog"
+    where, noun, hint = expected.where, expected.noun, expected.hint
     if "\0" in sql:  # DuckDB reads a text up to it
-        raise UsageError("the SQL has the character U+0000", "remove it")
+        raise UsageError(f"{where}the SQL has the character U+0000", "remove it")
     kinds = [statement.type for statement in connection.extract_statements(sql)]
     if len(kinds) != 1:
         count = "no statement" if not kinds else f"{len(kinds)} statements"
-        raise UsageError(f"DuckDB reads {count} in the text, not one SELECT", hint)
+        raise UsageError(f"{where}DuckDB reads {count} in the text, not {noun}", hint)
     if kinds[0] != duckdb.StatementType.SELECT:
-        raise UsageError(f"`{kinds[0].name}` is not a query: `table sql` only reads tables", hint)
+        raise UsageError(f"{where}`{kinds[0].name}` is not {noun}", hint)
     ((serialized,),) = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     try:
         document = json.loads(serialized)
     except RecursionError as error:
-        raise UsageError("the query is nested too deeply", "write it with fewer levels") from error
+        raise UsageError(f"{where}the SQL is nested too deeply", "write it with fewer levels") from error
     if document["error"]:
-        raise UsageError(f"DuckDB does not accept the query: {document['error_message']}", hint)
+        raise UsageError(f"{where}DuckDB does not accept the SQL: {document['error_message']}", hint)
     (parsed,) = document["statements"]
     tree: dict[str, Any] = parsed["node"]
     return tree

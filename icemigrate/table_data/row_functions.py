@@ -40,7 +40,8 @@ def require_row_functions(text: str, what: str, *, is_condition: bool) -> None:
     """Check that each function of an expression exists and has one value for each row.
 
     :param what: names the expression in messages, such as ``--where``.
-    :param is_condition: whether it is evaluated several times for one row, and needs the same value each time.
+    :param is_condition: whether it is evaluated several times for one row, and needs the same value each
+        time.
     :raises UsageError: DuckDB has no such function, the function takes or gives several rows, or a condition
         calls a volatile one.
     """

@@ -261,6 +261,8 @@ def test_duckdb_decides_what_a_query_reads(text: str, message: str | None) -> No
         ("$1", "reads more than one row"),
         ("getvariable('a')", "x: the function `getvariable` reads more than tables"),
         ("+".join(["1"] * 5000), "x: "),
+        ("1; SELECT 2", "x: DuckDB reads 2 statements in the text, not an expression"),
+        ("1 \0", "x: the SQL has the character U+0000"),
     ],
 )
 def test_duckdb_decides_what_an_expression_is(text: str, message: str | None) -> None:
@@ -270,3 +272,4 @@ def test_duckdb_decides_what_an_expression_is(text: str, message: str | None) ->
     with pytest.raises(UsageError) as error:
         require_expression(text, "x")
     assert message in error.value.message
+    assert "SELECT" not in str(error.value.hint)
