@@ -8,8 +8,9 @@ from typing import Any
 
 from icemigrate.errors import UsageError
 from icemigrate.table_data.input_files import require_pyarrow
+from icemigrate.table_data.load_target import require_distinct
 from icemigrate.table_data.mapping_rows import ColumnMappingSource, MappingSource
-from icemigrate.table_data.row_sources import ArrowSource, RowSource
+from icemigrate.table_data.row_sources import GIVEN_DATA, ArrowSource, RowSource
 
 
 def given_source(data: Any) -> RowSource:
@@ -83,9 +84,7 @@ def _pandas_table(frame: Any, pa: Any) -> Any:
 
     :raises UsageError: two columns have the same name.
     """
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise UsageError(f"the data: column `{twice[0]}` is there twice", "remove one of the two")
+    require_distinct(list(map(str, frame.columns)), GIVEN_DATA)  # Arrow's error has no advice for it
     return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
 
 

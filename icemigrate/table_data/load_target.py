@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from icemigrate.diagnostics import did_you_mean
@@ -96,6 +97,7 @@ class LoadTarget(Frozen):
         :param where: names the data, as the subject of a sentence.
         :raises UsageError: the table lacks one, one is there twice, or a required one is missing.
         """
+        require_distinct(given, where)
         known = {column.name: column for column in self.columns}
         for name in given:
             if name not in known:
@@ -103,14 +105,23 @@ class LoadTarget(Frozen):
                     self.column(name)
                 except UsageError as error:
                     raise UsageError(f"{where}: {error.message}", error.hint) from error
-            if list(given).count(name) > 1:
-                raise UsageError(f"{where}: column `{name}` is there twice", "remove one of the two")
         for column in self.schema.fields:
             if column.required and column.name not in given and column.write_default is None:
                 raise UsageError(
                     f"{where}: there is no column `{column.name}`, which table `{self.name}` requires",
                     f"add the column `{column.name}`",
                 )
+
+
+def require_distinct(names: Sequence[str], where: str) -> None:
+    """Check that no two columns of some data have the same name.
+
+    :param where: names the data, as the subject of a sentence.
+    :raises UsageError: a name is there twice.
+    """
+    for name, number in Counter(names).items():
+        if number > 1:
+            raise UsageError(f"{where}: column `{name}` is there twice", "remove one of the two")
 
 
 def load_target(table: CurrentTable) -> LoadTarget:

@@ -16,9 +16,12 @@ from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.load_database import LoadDatabase
-from icemigrate.table_data.load_target import LoadTarget
+from icemigrate.table_data.load_target import LoadTarget, require_distinct
 from icemigrate.table_data.nested_casts import type_problem
 from icemigrate.table_data.row_relations import NULL_TYPE, PROBLEM, ROW, TEXT, LoadRelation
+
+GIVEN_DATA = "the data"
+"""Names data of this process in messages."""
 
 
 class NumberedRows(Frozen):
@@ -138,11 +141,13 @@ class ArrowSource:
 
     :param data: what DuckDB can scan.
     :param file: names the data in messages; empty for data of this process.
+    :raises UsageError: two columns have the same name, or a column has a type that no table has.
     """
 
     def __init__(
         self, data: Any, file: str = "", *, is_repeatable: bool = True, size: int | None = None
     ) -> None:
+        require_distinct(data.schema.names, file or GIVEN_DATA)
         self.size = size
         self._given, self._data = data.schema, readable_arrow(data)
         self._file, self.is_repeatable = file, is_repeatable
@@ -152,7 +157,7 @@ class ArrowSource:
         return frozenset(self._data.schema.names)
 
     def _relation(self, db: LoadDatabase, target: LoadTarget) -> LoadRelation:
-        where = self._file or "the data"
+        where = self._file or GIVEN_DATA
         # Times lose their zone below, so the types are checked before.
         typed_columns(_types(db, readable_schema(self._given, keeps_zones=True)), target, where)
         types = typed_columns(_types(db, self._data.schema), target, where)

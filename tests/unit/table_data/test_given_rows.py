@@ -212,6 +212,16 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "a period": ("string", pd.DataFrame({"x": pd.period_range("2024", periods=1)}), "has the type extension"),
     "objects": ("binary", pl.DataFrame({"x": pl.Series([object()], dtype=pl.Object)}), "has Python objects"),
     "columns twice": ("long", pd.DataFrame([[1, 2]], columns=["x", "x"]), "column `x` is there twice"),
+    "columns of Arrow twice": (
+        "long",
+        pa.table([[1], [2]], names=["x", "x"]),
+        "the data: column `x` is there twice",
+    ),
+    "columns of a reader twice": (
+        "long",
+        pa.table([[1], [2]], names=["x", "x"]).to_reader(),
+        "the data: column `x` is there twice",
+    ),
     "names of numbers": ("long", pd.DataFrame([[1]]), "has no column `0`"),
     "one column of pandas": ("long", pd.Series([1], name="x"), "rows cannot be read from a Series"),
     "one column of Polars": ("long", pl.Series("x", [1]), "rows cannot be read from a Series"),
