@@ -9,7 +9,7 @@ from typing import Any
 from icemigrate.errors import UsageError
 from icemigrate.table_data.input_files import require_pyarrow
 from icemigrate.table_data.load_target import require_distinct
-from icemigrate.table_data.mapping_rows import ColumnMappingSource, MappingSource
+from icemigrate.table_data.mapping_rows import ColumnMappingSource, MappingSource, require_equal_lengths
 from icemigrate.table_data.row_sources import GIVEN_DATA, ArrowSource, RowSource
 
 
@@ -20,8 +20,7 @@ def given_source(data: Any) -> RowSource:
     """
     pa = require_pyarrow()
     if isinstance(data, Mapping):
-        is_by_column = bool(data) and all(map(_is_column, data.values()))
-        return ColumnMappingSource(data) if is_by_column else MappingSource([data])
+        return _mapping_source(data, pa)
     if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
         return MappingSource(data)
     if isinstance(data, pa.RecordBatchReader):
@@ -50,11 +49,26 @@ def given_source(data: Any) -> RowSource:
     return ArrowSource(table)
 
 
-def _is_column(values: Any) -> bool:
+def _mapping_source(data: Mapping[Any, Any], pa: Any) -> RowSource:
+    """The source of one row, or of columns.
+
+    :raises UsageError: arrays of Arrow differ in their number of rows.
+    """
+    if data and all(isinstance(values, (pa.Array, pa.ChunkedArray)) for values in data.values()):
+        require_equal_lengths(data)
+        return ArrowSource(pa.table(list(data.values()), names=list(map(str, data))))
+    is_by_column = bool(data) and all(_is_column(values, pa) for values in data.values())
+    return ColumnMappingSource(data) if is_by_column else MappingSource([data])
+
+
+def _is_column(values: Any, pa: Any) -> bool:
     """Whether the value of a mapping has the values of a column."""
     if isinstance(values, (str, bytes, bytearray, memoryview, Mapping)):
         return False
-    return isinstance(values, Sequence) or hasattr(values, "__array__")
+    if isinstance(values, (Sequence, pa.Array, pa.ChunkedArray)):
+        return True
+    # A scalar of NumPy is an array without a dimension.
+    return hasattr(values, "__array__") and len(getattr(values, "shape", ())) > 0
 
 
 def _arrow_table(data: Any, pa: Any) -> Any:
@@ -67,7 +81,8 @@ def _arrow_table(data: Any, pa: Any) -> Any:
     if library == "polars":
         return _polars_table(data)
     if library == "pyspark":
-        return _spark_table(data if hasattr(data, "toArrow") else data.to_spark())
+        # An attribute of a frame of Spark may be a column, so its class is asked.
+        return _spark_table(data.to_spark() if hasattr(type(data), "to_spark") else data, pa)
     if library in ("duckdb", "_duckdb"):
         return data.to_arrow_table()
     if hasattr(data, "__arrow_c_stream__"):
@@ -88,11 +103,26 @@ def _pandas_table(frame: Any, pa: Any) -> Any:
     return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
 
 
-def _spark_table(frame: Any) -> Any:
-    """The rows of a frame, collected into this process."""
+def _spark_table(frame: Any, pa: Any) -> Any:
+    """The rows of a frame, collected into this process.
+
+    :raises UsageError: the frame is one of Spark Connect before Spark 4, which has no Arrow data.
+    """
     # Arrow refuses a null struct whose fields cannot be null, which Spark's literals have.
     loose = json.loads(frame.schema.json(), object_hook=_nullable)
-    return frame.to(type(frame.schema).fromJson(loose)).toArrow()
+    frame = frame.to(type(frame.schema).fromJson(loose))
+    if hasattr(type(frame), "toArrow"):
+        return frame.toArrow()
+    if not hasattr(type(frame), "_collect_as_arrow"):
+        raise UsageError(
+            "a frame of Spark Connect before Spark 4 gives no Arrow data",
+            "pass `frame.toPandas()`, or use Spark 4",
+        )
+    # Spark 3.5 has no public method; without rows it gives no batch.
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    batches = frame._collect_as_arrow()
+    return pa.Table.from_batches(batches, None if batches else to_arrow_schema(frame.schema))
 
 
 def _nullable(part: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Rows as mappings by column: Python values, or JSON values of the specification's Appendix D.
 
-Values of NumPy and pandas are those of Python that they are equal to; ``NA`` and ``NaT`` are null.
+Values of Arrow, NumPy and pandas are those of Python that they are equal to; ``NA``,
+``NaT`` and ``masked`` are null.
 """
 
 from __future__ import annotations
@@ -82,23 +83,38 @@ class ColumnMappingSource(MappingSource):
         """
         if all(isinstance(target.column(name).type, List) for name in self._data):
             return self._rows
-        counts = {name: len(values) for name, values in self._data.items()}
-        if len(set(counts.values())) > 1:
-            shown = ", ".join(f"`{name}` has {count:,}" for name, count in counts.items())
-            raise UsageError(
-                f"the columns of the data have different numbers of rows: {shown}",
-                "give each column a value for each row; `None` is a null",
-            )
+        require_equal_lengths(self._data)
         return (dict(zip(self._data, row, strict=True)) for row in zip(*self._data.values(), strict=True))
 
 
+def require_equal_lengths(data: Mapping[Any, Any]) -> None:
+    """Check that the columns of a mapping have the same number of rows.
+
+    :raises UsageError: they differ.
+    """
+    counts = {name: len(values) for name, values in data.items()}
+    if len(set(counts.values())) > 1:
+        shown = ", ".join(f"`{name}` has {count:,}" for name, count in counts.items())
+        raise UsageError(
+            f"the columns of the data have different numbers of rows: {shown}",
+            "give each column a value for each row; `None` is a null",
+        )
+
+
 def _value(column: Field, row: Mapping[str, Any]) -> Any:
-    value = plain_value(row.get(column.name, column.write_default))
+    given = row.get(column.name, column.write_default)
+    try:
+        value = plain_value(given)
+    except ValueError as error:  # Arrow needs pandas for nanoseconds in a list
+        raise UnfitValue(f"`{column.name}` cannot have the value {given}: {error}") from error
     return stored_value(column, value, column.name)
 
 
 def plain_value(value: Any) -> Any:
-    """The value of Python that a value of NumPy or pandas is equal to; any other is itself."""
+    """The value of Python that a value of Arrow, NumPy or pandas is equal to; any other is itself.
+
+    :raises ValueError: Arrow cannot convert the value.
+    """
     if isinstance(value, dict):
         return {plain_value(key): plain_value(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -108,10 +124,30 @@ def plain_value(value: Any) -> Any:
         return None
     if library == "pandas" and kind == "Timestamp":
         return value.isoformat()  # a `datetime` has no nanoseconds
+    if library == "pyarrow":
+        return _plain_arrow_value(value, kind)
     if library != "numpy":
         return value
-    if kind == "ndarray":
+    if kind == "MaskedConstant":
+        return None
+    if kind in ("ndarray", "MaskedArray"):
+        if not value.shape:
+            return plain_value(value[()])
         return plain_value(value.tolist() if value.dtype.kind not in "mM" else list(value))
     if kind == "datetime64":
         return None if str(value) == "NaT" else str(value)
     return value.item()
+
+
+def _plain_arrow_value(value: Any, kind: str) -> Any:
+    import pyarrow as pa
+
+    if kind.endswith("Array"):
+        return plain_value(list(value))
+    if not kind.endswith("Scalar"):
+        return value
+    if kind == "MapScalar":
+        return None if not value.is_valid else {plain_value(k): plain_value(v) for k, v in value.as_py()}
+    if kind in ("TimestampScalar", "Time64Scalar") and value.type.unit == "ns":
+        return value.cast(pa.string()).as_py()  # a value of Python has no nanoseconds
+    return plain_value(value.as_py())

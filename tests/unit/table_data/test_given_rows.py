@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import date, datetime, time, timezone
 from decimal import Decimal
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyspark.sql import types
 
 from icemigrate.errors import IcemigrateError, Mistakes, UsageError
 from icemigrate.table_data.insert_rows import insert_data
@@ -60,6 +62,16 @@ def polars_frame() -> pl.DataFrame:
     """Each column in the form that Polars users have it."""
     zoned = pl.col("at").dt.convert_time_zone("Europe/Berlin").cast(pl.Datetime("ns", "Europe/Berlin"))
     return pl.DataFrame(COLUMNS).with_columns(zoned, pl.col("name").cast(pl.Categorical))
+
+
+def spark_frame(**methods: Callable[[Any], Any]) -> Any:
+    """A frame of PySpark that has two columns, and of the methods that read rows only these."""
+    schema = types.StructType([types.StructField(name, types.LongType()) for name in ("x", "to_spark")])
+    methods = {"to": lambda self, _schema: self, **methods}
+    kind = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe", "schema": schema, **methods})
+    frame = kind()
+    frame.to_spark = "a column"
+    return frame
 
 
 FRAMES: dict[str, Any] = {
@@ -212,6 +224,12 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "a period": ("string", pd.DataFrame({"x": pd.period_range("2024", periods=1)}), "has the type extension"),
     "objects": ("binary", pl.DataFrame({"x": pl.Series([object()], dtype=pl.Object)}), "has Python objects"),
     "columns twice": ("long", pd.DataFrame([[1, 2]], columns=["x", "x"]), "column `x` is there twice"),
+    "Arrow arrays of other lengths": (
+        "long",
+        {"x": pa.array([1, 2]), "y": pa.array([1])},
+        "different numbers of rows: `x` has 2, `y` has 1",
+    ),
+    "a frame of Spark Connect 3.5": ("long", spark_frame(), "before Spark 4 gives no Arrow data"),
     "columns of Arrow twice": (
         "long",
         pa.table([[1], [2]], names=["x", "x"]),
@@ -244,10 +262,87 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_data_that_no_value_can_come_from_is_one_error(written: WrittenTables, name: str) -> None:
     type_, data, message = REFUSED[name]
-    table = written.create(f'columns: [{{name: x, type: "{type_}"}}, {{name: y, type: int}}]')
+    table = written.create(
+        f'format_version: 3\ncolumns: [{{name: x, type: "{type_}"}}, {{name: y, type: int}}]'
+    )
     with pytest.raises(UsageError, match=message):
         insert_data(written.session, table, data)
     assert (written.snapshots(table), written.data_files(table)) == ([], set())
+
+
+SPARK_ROWS = pa.table({"x": [1, 2], "to_spark": [3, None]})
+SPARK_FRAMES: dict[str, tuple[Any, int]] = {
+    "Spark 4": (spark_frame(toArrow=lambda _: SPARK_ROWS), 2),
+    "Spark 3.5": (spark_frame(_collect_as_arrow=lambda _: SPARK_ROWS.to_batches()), 2),
+    "Spark 3.5 without rows": (spark_frame(_collect_as_arrow=lambda _: []), 0),
+    "pandas on Spark": (
+        type(
+            "DataFrame",
+            (),
+            {
+                "__module__": "pyspark.pandas.frame",
+                "to_spark": lambda _: spark_frame(toArrow=lambda _: SPARK_ROWS),
+            },
+        )(),
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPARK_FRAMES)
+def test_frames_of_each_spark_give_rows(written: WrittenTables, name: str) -> None:
+    data, count = SPARK_FRAMES[name]
+    table = written.create("columns: [{name: x, type: long}, {name: to_spark, type: long}]")
+    assert insert_data(written.session, table, data).rows == count
+
+
+FINE = "1970-01-01T00:00:00.000000001"
+ONE_ROW: dict[str, tuple[Any, dict[str, Any]]] = {
+    "a scalar of NumPy": ({"x": np.int64(1)}, {}),
+    "an array without a dimension": ({"x": np.array(1)}, {}),
+    "a scalar of Arrow": ({"x": pa.scalar(1)}, {}),
+    "a scalar beside a column": ({"x": np.int64(1), "l": [5]}, {"l": [5]}),
+    "an Arrow array in a row": ([{"x": 1, "l": pa.array([5])}], {"l": [5]}),
+    "an Arrow array": ({"x": pa.array([1])}, {}),
+    "a chunked Arrow array": ({"x": pa.chunked_array([[1]])}, {}),
+    "an Arrow array beside a list": ({"x": pa.array([1]), "l": [[5]]}, {"l": [5]}),
+    "masked values": ({"x": np.ma.array([1], mask=[False]), "l": np.ma.array([0], mask=[True])}, {}),
+    "masked": ({"x": 1, "l": np.ma.masked}, {}),
+    "a map of Arrow": (
+        [{"x": 1, "m": pa.scalar([("a", 1)], pa.map_(pa.string(), pa.int64()))}],
+        {"m": [("a", 1)]},
+    ),
+    "nanoseconds of Arrow": ([{"x": 1, "at": pa.scalar(1, pa.timestamp("ns"))}], {"at": 1}),
+    "nanoseconds of a zone of Arrow": (
+        {"x": [1], "zoned": pa.array([1], pa.timestamp("ns", "Europe/Berlin"))},
+        {"zoned": 1},
+    ),
+    "a time without a dimension": ([{"x": 1, "at": np.array(FINE, "datetime64[ns]")}], {"at": 1}),
+}
+
+
+@pytest.mark.parametrize("name", ONE_ROW)
+def test_scalars_and_arrays_of_libraries_are_values(written: WrittenTables, name: str) -> None:
+    table = written.create("""
+format_version: 3
+columns:
+  - {name: x, type: long}
+  - {name: l, type: "list<int>"}
+  - {name: m, type: "map<string, long>"}
+  - {name: at, type: timestamp_ns}
+  - {name: zoned, type: timestamptz_ns}
+""")
+    data, expected = ONE_ROW[name]
+    assert insert_data(written.session, table, data).rows == 1
+    (path,) = written.data_files(table)
+    found = pa.parquet.read_table(path)
+    for time_column in {"at", "zoned"} & set(found.column_names):
+        number = found.column_names.index(time_column)
+        found = found.set_column(number, time_column, found[time_column].cast(pa.int64()))
+    assert {key: value for key, value in found.to_pylist()[0].items() if value is not None} == {
+        "x": 1,
+        **expected,
+    }
 
 
 def test_a_mapping_of_lists_is_one_row_where_all_its_columns_are_lists(written: WrittenTables) -> None:
