@@ -69,6 +69,14 @@ def _readable(type_: Any, column: str, keeps_zones: bool) -> Any:
     if types.is_dictionary(type_):
         value = _readable(type_.value_type, column, keeps_zones)
         return type_ if value.equals(type_.value_type) else value
+    if _is_uncastable(type_):
+        inside = type_.value_type
+        if not _readable(inside, column, keeps_zones).equals(inside):
+            raise UsageError(
+                f"column `{column}` of the data has the type {type_}, which Arrow cannot convert",
+                "give the column as a list, or without run ends",
+            )
+        return type_
     is_unknown = isinstance(type_, pa.BaseExtensionType) and type_.extension_name not in _KNOWN_EXTENSIONS
     if is_unknown or types.is_decimal256(type_) or types.is_union(type_):
         raise UsageError(
@@ -76,3 +84,13 @@ def _readable(type_: Any, column: str, keeps_zones: bool) -> Any:
             "convert the column to a type such as a text, a number or a time",
         )
     return type_
+
+
+def _is_uncastable(type_: Any) -> bool:
+    """Whether Arrow has no cast that changes the type of the values inside."""
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(
+        types.is_list_view(type_) or types.is_large_list_view(type_) or types.is_run_end_encoded(type_)
+    )

@@ -224,6 +224,21 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
     "a period": ("string", pd.DataFrame({"x": pd.period_range("2024", periods=1)}), "has the type extension"),
     "objects": ("binary", pl.DataFrame({"x": pl.Series([object()], dtype=pl.Object)}), "has Python objects"),
     "columns twice": ("long", pd.DataFrame([[1, 2]], columns=["x", "x"]), "column `x` is there twice"),
+    "nanoseconds of a zone in a view": (
+        "list<timestamptz_ns>",
+        pa.table({"x": pa.array([[1]], pa.list_view(pa.timestamp("ns", "UTC")))}),
+        "which Arrow cannot convert",
+    ),
+    "nanoseconds of a zone in a large view": (
+        "list<timestamptz_ns>",
+        pa.table({"x": pa.array([[1]], pa.large_list_view(pa.timestamp("ns", "UTC")))}),
+        "which Arrow cannot convert",
+    ),
+    "nanoseconds of a zone in runs": (
+        "timestamptz_ns",
+        pa.table({"x": pa.RunEndEncodedArray.from_arrays([1], pa.array([1], pa.timestamp("ns", "UTC")))}),
+        "which Arrow cannot convert",
+    ),
     "Arrow arrays of other lengths": (
         "long",
         {"x": pa.array([1, 2]), "y": pa.array([1])},
