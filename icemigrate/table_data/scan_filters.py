@@ -125,9 +125,16 @@ class _FilterReader:
     def _value(self, name: str, node: Expr) -> Any:
         """A constant, as PyIceberg casts it to the type of a column.
 
-        :raises ValueError: it is none.
+        :raises ValueError: it is none, or PyIceberg would round it.
         """
-        from pyiceberg.types import DoubleType, FloatType, TimestampType, TimestamptzType
+        from pyiceberg.types import (
+            DoubleType,
+            FloatType,
+            IntegerType,
+            LongType,
+            TimestampType,
+            TimestamptzType,
+        )
         from sqlglot import exp
 
         while isinstance(node, (exp.Cast, exp.Paren)):
@@ -148,4 +155,7 @@ class _FilterReader:
             number: Any = float(text)
         else:
             number = Decimal(text) if not text.isdigit() else int(text)
+            if isinstance(type_, (IntegerType, LongType)) and number != int(number):
+                # PyIceberg rounds it, and `id > 2` excludes a file that `id > 1.5` reads.
+                raise ValueError("the filter compares an integer with a fraction")
         return -number if is_negative else number

@@ -9,7 +9,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression, GreaterThanOrEqual, In, NotEqualTo, NotNull
+from pyiceberg.expressions import (
+    AlwaysTrue,
+    BooleanExpression,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    NotEqualTo,
+    NotNull,
+)
 from pyiceberg.schema import Schema
 from pyiceberg.types import DoubleType, IntegerType, LongType, NestedField, StringType, StructType
 
@@ -125,6 +133,11 @@ def test_a_file_is_read_that_the_query_opens(lake: Path, sql: str, read: int) ->
         ("(kind IS NOT NULL)", NotNull("kind")),
         ("(NOT (id = 3))", AlwaysTrue()),
         ("id='x'", AlwaysTrue()),
+        ("id>1.5", AlwaysTrue()),
+        ("id<-1.5 AND id>=3", GreaterThanOrEqual("id", 3)),
+        ("id IN (1, 2.5)", AlwaysTrue()),
+        ("odd=1.5", AlwaysTrue()),
+        ("s.x>1.5", GreaterThan("s.x", 1.5)),
         ("id=kind", AlwaysTrue()),
         ("no such filter (", AlwaysTrue()),
         ("odd name=3 AND id=4", AlwaysTrue()),
@@ -137,5 +150,6 @@ def test_a_filter_becomes_no_stricter(text: str, expected: BooleanExpression) ->
         NestedField(2, "kind", StringType()),
         NestedField(3, "odd name", IntegerType()),
         NestedField(4, "s", StructType(NestedField(5, "x", DoubleType()))),
+        NestedField(6, "odd", IntegerType()),
     )
     assert scan_expression([text], schema) == expected
