@@ -17,6 +17,7 @@ from icemigrate.table_data.table_session import TableSession
 
 if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
     from pyiceberg.manifest import DataFile
 
 _FileTest = Callable[["DataFile"], bool]
@@ -43,21 +44,31 @@ def skip_reasons(
     """
     if not skipped or not filters:
         return SkipReasons()
-    ignored = (ImportError, NotImplementedError, OSError, TypeError, ValueError)
+    # Here, so that a PyIceberg without it is an error and not a table without reasons.
+    from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
+
     try:
-        return _reasons(static_table(session, one.metadata), filters, frozenset(skipped))
-    except ignored:  # PyIceberg reads neither every table nor every value
+        table = static_table(session, one.metadata)
+        return _reasons(table, filters, frozenset(skipped), _InclusiveMetricsEvaluator)
+    except Exception:
+        # The query succeeded.  PyIceberg reads neither every table nor every value, and the libraries of
+        # storages raise their own exceptions.
         return SkipReasons()
 
 
-def _reasons(table: Any, filters: Sequence[Collection[str]], skipped: frozenset[str]) -> SkipReasons:
+def _reasons(
+    table: Any,
+    filters: Sequence[Collection[str]],
+    skipped: frozenset[str],
+    evaluator: type[_InclusiveMetricsEvaluator],
+) -> SkipReasons:
     schema = table.schema()
     expressions = [scan_expression(texts, schema) for texts in filters]
     by_partitions, by_statistics = set[str](), set[str]()
     for manifest in table.current_snapshot().manifests(table.io):
         spec = table.specs()[manifest.partition_spec_id]
         scans = [
-            (_partition_test(schema, spec, expression), _statistics_test(schema, expression))
+            (_partition_test(schema, spec, expression), evaluator(schema, expression).eval)
             for expression in expressions
         ]
         for entry in manifest.fetch_manifest_entry(table.io):
@@ -80,11 +91,3 @@ def _partition_test(schema: Any, spec: Any, expression: BooleanExpression) -> _F
     projected = inclusive_projection(schema, spec)(expression)
     may_match = expression_evaluator(fields, projected, case_sensitive=True)
     return lambda file: may_match(file.partition)
-
-
-def _statistics_test(schema: Any, expression: BooleanExpression) -> _FileTest:
-    """Whether the column statistics of a file may match a filter."""
-    from pyiceberg.expressions.visitors import _InclusiveMetricsEvaluator
-
-    evaluator = _InclusiveMetricsEvaluator(schema, expression)
-    return evaluator.eval

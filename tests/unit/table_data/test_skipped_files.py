@@ -24,7 +24,8 @@ from pyiceberg.types import DoubleType, IntegerType, LongType, NestedField, Stri
 from icemigrate import IcebergManager
 from icemigrate.project.catalog_files import catalog_project
 from icemigrate.render.formats import render
-from icemigrate.results.query_results import FileGroup
+from icemigrate.results.query_results import FileGroup, QueriedTable
+from icemigrate.table_data import skipped_files
 from icemigrate.table_data.query_explain import explain_query
 from icemigrate.table_data.query_tables import open_sql_query
 from icemigrate.table_data.scan_filters import scan_expression
@@ -56,6 +57,16 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for id_ in (11, 500):
             manager.insert_data("s.u", [{"id": id_}])
     return folder
+
+
+def explained(lake: Path, sql: str) -> QueriedTable:
+    """What a query of one table reads."""
+    with (
+        open_tables(catalog_project(lake), None, is_recorded=False) as tables,
+        open_sql_query(tables, sql) as query,
+    ):
+        (table,) = explain_query(tables, query).tables
+    return table
 
 
 def _days(rows: Rows) -> set[date]:
@@ -116,12 +127,28 @@ def test_skipped_files_are_those_of_a_naive_count(
 
 @pytest.mark.parametrize(("sql", "read"), [("SELECT count(*) FROM s.t", 0), ("SELECT * FROM s.t", 12)])
 def test_a_file_is_read_that_the_query_opens(lake: Path, sql: str, read: int) -> None:
-    with (
-        open_tables(catalog_project(lake), None, is_recorded=False) as tables,
-        open_sql_query(tables, sql) as query,
-    ):
-        (table,) = explain_query(tables, query).tables
+    table = explained(lake, sql)
     assert (table.files_read, table.other_skips.files) == (read, 12 - read)
+
+
+@pytest.mark.parametrize("failure", [KeyError(7), RuntimeError("the storage refuses"), ImportError("s3fs")])
+def test_files_have_no_reason_where_their_manifests_cannot_be_read(
+    lake: Path, monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    def refuse(*_args: Any) -> None:
+        raise failure
+
+    monkeypatch.setattr(skipped_files, "static_table", refuse)
+    table = explained(lake, "SELECT * FROM s.t WHERE kind = 'a'")
+    assert (table.files_read, table.other_skips.files, table.partition_skips) == (4, 8, FileGroup())
+
+
+def test_a_pyiceberg_without_the_evaluation_of_statistics_is_an_error(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("pyiceberg.expressions.visitors._InclusiveMetricsEvaluator")
+    with pytest.raises(ImportError, match="_InclusiveMetricsEvaluator"):
+        explained(lake, "SELECT * FROM s.t WHERE kind = 'a'")
 
 
 @pytest.mark.parametrize(
