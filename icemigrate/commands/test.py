@@ -48,17 +48,18 @@ def run_tests(
     :raises EngineError: Java or Spark failed to start.
     """
     found = find_tests(project, filters)
-    results, starts = list[CaseResult](), list[int]()
+    results = list[CaseResult]()
+    start_ms: int | None = None
     for number, ready in enumerate(found.tests, start=1):
         with tempfile.TemporaryDirectory(prefix="icemigrate_test_") as folder:
             run = _CaseRun(project, ready, Path(folder), number)
             results.append(run.result(on_start))
-            starts += run.spark_start_ms
+            start_ms = _sum_of_known(start_ms, run.spark_start_ms)
     return MigrationTestsResult(
         project=project.name,
         cases=tuple(results),
         left_out=found.left_out,
-        spark_start_ms=starts[0] if starts else None,
+        spark_start_ms=start_ms,
     )
 
 
@@ -90,14 +91,14 @@ def scratch_project(project: Project, folder: Path, number: int) -> Project:
 class _CaseRun:
     """One test on its own catalog.
 
-    :ivar spark_start_ms: how long Spark took to start; empty where it was running.
+    :ivar spark_start_ms: how long Spark took to start; ``None`` where it was running.
     """
 
     def __init__(self, project: Project, ready: ReadyTest, folder: Path, number: int) -> None:
         self.ready, self.test = ready, ready.test
         self.project = scratch_project(project, folder, number)
         self.environment = self.project.environments[_ENVIRONMENT]
-        self.spark_start_ms: list[int] = []
+        self.spark_start_ms: int | None = None
         self.given_rows: dict[str, tuple[tuple[str, ...], list[CaseRow]]] = {}
 
     def result(self, on_start: Callable[[], None]) -> CaseResult:
@@ -127,7 +128,7 @@ class _CaseRun:
             version=self.ready.version,
             outcome="error" if is_error else "failed" if failures else "passed",
             failures=tuple(failures),
-            duration_ms=_milliseconds_since(began) - sum(self.spark_start_ms),
+            duration_ms=_milliseconds_since(began) - (self.spark_start_ms or 0),
         )
 
     def _open_engine(self, on_start: Callable[[], None]) -> SparkEngine:
@@ -141,7 +142,7 @@ class _CaseRun:
         began = time.monotonic()
         engine = open_engine(self.environment, None, starts)
         if is_starting:
-            self.spark_start_ms.append(_milliseconds_since(began))
+            self.spark_start_ms = _milliseconds_since(began)
         return engine
 
     def _apply(self, project: Project, version: str | None) -> None:
@@ -223,6 +224,12 @@ class _CaseRun:
             wanted = tables.expected_of_table(table, columns, rows.rows)
         found = tables.rows(table, columns)
         yield from row_differences(f"{key}: {name}", columns, wanted, found, ordered=rows.ordered)
+
+
+def _sum_of_known(one: int | None, other: int | None) -> int | None:
+    """The sum of two numbers; ``None`` where both are unknown."""
+    known = [number for number in (one, other) if number is not None]
+    return sum(known) if known else None
 
 
 def _milliseconds_since(began: float) -> int:
