@@ -99,16 +99,35 @@ def read_avro(what: str, location: str, files: FileStore) -> tuple[Json, list[An
     """The Avro schema and the records of a file.
 
     :param what: the kind of the file, for the message.
+    :returns: records with values as the file stores them.  A time is a number, because Python has no time
+        after the year 9999, and no midnight at the end of a day.
     :raises EngineError: it cannot be read.
     :raises MissingExtra: fastavro is not installed.
     """
+    fastavro = _fastavro()
     try:
-        reader = _fastavro().reader(BytesIO(files.read(location)))
-        return json.loads(reader.metadata["avro.schema"]), list(reader)
+        reader = fastavro.block_reader(BytesIO(files.read(location)))
+        schema = json.loads(reader.metadata["avro.schema"])
+        stored = fastavro.parse_schema(_without_logical_types(schema))
+        records = [
+            fastavro.schemaless_reader(block.bytes_, stored, None)
+            for block in reader
+            for _ in range(block.num_records)
+        ]
+        return schema, records
     except IcemigrateError:
         raise
     except Exception as error:  # fastavro raises any exception for a damaged file
         raise _unreadable(what, location, error) from error
+
+
+def _without_logical_types(schema: Any) -> Any:
+    """An Avro schema whose values are read as they are stored."""
+    if isinstance(schema, list):
+        return [_without_logical_types(branch) for branch in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: _without_logical_types(value) for key, value in schema.items() if key != "logicalType"}
 
 
 def _fastavro() -> Any:

@@ -71,14 +71,18 @@ def transform_sql(transform: Transform, type_: Type, source: str) -> str | None:
     if transform.name == "truncate":
         assert transform.width is not None, "a truncation has a width"
         return _truncated(type_, source, transform.width)
-    zoned = type_ in (Primitive("timestamptz"), Primitive("timestamptz_ns"))
-    local = f"({source} AT TIME ZONE 'UTC')" if zoned and duckdb_type(type_) != "TIMESTAMP_NS" else source
-    local = f"CAST({local} AS TIMESTAMP)"
-    if transform.name == "day":
-        return f"CAST(date_diff('day', DATE '1970-01-01', CAST({local} AS DATE)) AS INTEGER)"
-    if transform.name in ("year", "month", "hour"):
-        return f"CAST(date_diff('{transform.name}', TIMESTAMP '1970-01-01', {local}) AS INTEGER)"
-    return None
+    if transform.name not in ("year", "month", "day", "hour"):
+        return None
+    # Casts between dates and times, and those to a zone, fail for values that a table may have.
+    zoned = type_ == Primitive("timestamptz")
+    if type_ == Primitive("date"):
+        start, local = "DATE '1970-01-01'", source
+    else:
+        start = "TIMESTAMP '1970-01-01'"
+        local = f"make_timestamp(epoch_us({source}))" if zoned else f"CAST({source} AS TIMESTAMP)"
+        if transform.name == "day":
+            start, local = "DATE '1970-01-01'", f"CAST({local} AS DATE)"
+    return f"CAST(date_diff('{transform.name}', {start}, {local}) AS INTEGER)"
 
 
 def _truncated(type_: Type, source: str, width: int) -> str | None:

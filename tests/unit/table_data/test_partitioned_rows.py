@@ -186,3 +186,44 @@ def test_files_of_a_manifest_without_summaries_are_found(written: WrittenTables)
     assert manifest.partitions is None
     assert table.scan(row_filter="k == 'b'").to_arrow()["n"].to_pylist() == [2]
     assert query_table(written.session, name, "k = 'c'")["n"].to_pylist() == [3]
+
+
+FARTHEST: dict[str, tuple[int, int]] = {
+    "date": (-2_147_483_646, 2_147_483_646),
+    "timestamp": (-9_223_372_022_400_000_000, 9_223_372_036_854_775_806),
+    "timestamptz": (-9_223_372_022_400_000_000, 9_223_372_036_854_775_806),
+}
+"""The first and the last value that DuckDB does not take for an infinity, in days or microseconds."""
+LAST_HOUR = (2**31 - 1) * 3_600_000_000
+FAR_CASES = [(k, t) for k, terms in TRANSFORMS.items() if k in FARTHEST for t in terms if "bucket" not in t]
+
+
+@pytest.mark.parametrize(("kind", "term"), FAR_CASES)
+def test_rows_of_years_that_python_lacks_change(written: WrittenTables, kind: str, term: str) -> None:
+    term = term.format(x="x")
+    name = written.create(
+        f"columns: [{{name: n, type: int}}, {{name: x, type: {kind}}}]\npartition_by: ['{term}']"
+    )
+    first, last = FARTHEST[kind]
+    if term == "hour(x)":
+        first, last = -LAST_HOUR, LAST_HOUR
+    arrow = {"date": pa.date32(), "timestamp": pa.timestamp("us")}.get(kind, pa.timestamp("us", "UTC"))
+    numbers = pa.int32() if kind == "date" else pa.int64()
+
+    def rows(ns: list[int], xs: list[int]) -> pa.Table:
+        return pa.table({"n": pa.array(ns, pa.int32()), "x": pa.array(xs, numbers).cast(arrow)})
+
+    def found() -> dict[int, int]:
+        tables = [
+            pq.read_table(task.file.file_path.removeprefix("file://"), partitioning=None)
+            for task in written.static(name).scan().plan_files()
+        ]
+        together = pa.concat_tables(tables)
+        return dict(zip(together["n"].to_pylist(), together["x"].cast(numbers).to_pylist(), strict=True))
+
+    insert_data(written.session, name, rows([1, 2, 3], [first, 0, last]))
+    assert update_data(written.session, name, {"n": "n + 10"}, "n <> 2").updated == 2
+    assert upsert(written.session, name, rows([2, 4], [last, first]), ["n"]).updated == 1
+    assert found() == {11: first, 2: last, 13: last, 4: first}
+    assert delete_data(written.session, name, "n = 11").deleted == 1
+    assert found() == {2: last, 13: last, 4: first}
