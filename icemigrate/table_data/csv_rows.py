@@ -21,7 +21,8 @@ from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.numbered_batches import numbered_batch, numbered_schema
 from icemigrate.table_data.row_relations import TEXT, LoadRelation
 
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+"""The delimiter of each format."""
 _LARGEST_HEADER = 1 << 20
 _SHOWN = 200
 """How many characters of a record a message shows."""
@@ -36,7 +37,7 @@ def read_header(file: InputFile) -> tuple[str, ...]:
         start = stream.read(_LARGEST_HEADER)
     _require_text(file, start)
     text = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
-    records = csv.reader(io.StringIO(text, newline=""), delimiter=_DELIMITERS[file.format], strict=True)
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITERS[file.format], strict=True)
     try:
         header = next((tuple(record) for record in records if record), None)
     except csv.Error as error:
@@ -91,7 +92,7 @@ def fast_relation(files: Sequence[InputFile], header: Sequence[str]) -> LoadRela
     compression = files[0].compression or "none"
     sql = (
         f"read_csv([{paths}], columns = {{{columns}}}, auto_detect = false, header = true, "
-        f"delim = {text_literal(_DELIMITERS[files[0].format])}, quote = '\"', escape = '\"', nullstr = '', "
+        f"delim = {text_literal(DELIMITERS[files[0].format])}, quote = '\"', escape = '\"', nullstr = '', "
         f"allow_quoted_nulls = false, strict_mode = true, max_line_size = 16777216, "
         f"compression = '{compression}')"
     )
@@ -136,7 +137,7 @@ class NumberedRecords:
                 stream,
                 read_options=pa_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
                 parse_options=pa_csv.ParseOptions(
-                    delimiter=_DELIMITERS[self.file.format],
+                    delimiter=DELIMITERS[self.file.format],
                     newlines_in_values=True,
                     invalid_row_handler=skip,
                 ),

@@ -11,7 +11,14 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Field, Primitive, is_nested
 from icemigrate.table_data.arrow_columns import readable_arrow, readable_schema
 from icemigrate.table_data.bad_rows import BadRow
-from icemigrate.table_data.csv_rows import NumberedRecords, fast_relation, read_header, require_encoding
+from icemigrate.table_data.csv_quotes import require_closed_quotes
+from icemigrate.table_data.csv_rows import (
+    DELIMITERS,
+    NumberedRecords,
+    fast_relation,
+    read_header,
+    require_encoding,
+)
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.input_files import InputFile
@@ -93,6 +100,7 @@ class CsvSource:
         """See :class:`RowSource`."""
         for file, header in self._headers.items():
             require_encoding(file)
+            require_closed_quotes(file, DELIMITERS[file.format])
             columns = {name: target.column(name) for name in header}
             records = NumberedRecords(file, header, columns)
             relation = register(db, records.reader(), file.shown, tuple(columns.values()))

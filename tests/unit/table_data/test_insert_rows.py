@@ -188,11 +188,11 @@ def test_all_bad_rows_are_counted_and_the_first_are_shown(written: WrittenTables
 
 def test_bad_rows_are_kept_in_a_file_and_the_others_are_loaded(written: WrittenTables) -> None:
     table = written.create(ORDERS)
-    path = written.file("mixed.csv", 'id,customer\n1,"two\nlines"\nx,b\n3,c\n4,d,e\n5,""\n')
+    path = written.file("mixed.csv", '"id",customer\n1,"two\n""lines"\nx,b\n3,c\n4,d,e\n5,""\n')
     out = written.folder / "bad.jsonl"
     code = written.project.run("table", "insert", table, "--data", path, "--bad-rows", str(out))
     assert code == ExitCode.OK
-    assert written.rows(table, "id", "customer") == [(1, "two\nlines"), (3, "c"), (5, "")]
+    assert written.rows(table, "id", "customer") == [(1, 'two\n"lines'), (3, "c"), (5, "")]
     kept = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["row"], row["problem"]) for row in kept] == [
         (3, "column `id` (long) cannot have the value `x`"),
@@ -227,6 +227,9 @@ def test_nothing_is_loaded_if_the_file_for_bad_rows_cannot_be_written(
         ("e.csv", b"id,custmer\n1,a\n", "has no column `custmer`"),
         ("e.csv", b"id,id\n1,2\n", "column `id` is there twice"),
         ("e.csv", b"customer\na\n", "there is no column `id`, which table"),
+        ("e.csv", b'id,customer\n1,"open\n2,b\n', r":2:3: the quoted value that begins here does not end"),
+        ("e.csv.zst", zstd(b'\xef\xbb\xbfid,customer\n1,"a\nb"\n2,"a""\n3,c\n'), r":4:3: .* does not end"),
+        ("e.tsv", b'id\tcustomer\r\n1\t"a"\r\n2\t"b\r\n3\t"c"\r\n', r":3:3: .* has text after its closing"),
         ("e.jsonl", b'{"id": 1, "custmer": 2}\n', "has no column `custmer`"),
         ("e.jsonl", b"[1]\n", "no line has a JSON object"),
         ("e.jsonl", b"\xff\xfe", "is not UTF-8"),
