@@ -10,6 +10,7 @@ import pytest
 from icemigrate import IcebergManager
 from icemigrate.errors import IcemigrateError
 from icemigrate.project import open_project
+from icemigrate.results.query_results import QueriedTable
 from icemigrate.table_data import query_views, table_session
 from icemigrate.table_data.query_explain import explain_query
 from icemigrate.table_data.query_tables import open_table_query
@@ -42,10 +43,15 @@ def trades(manager: IcebergManager) -> str:
     return name
 
 
-def reader_of(folder: Path, table: str) -> tuple[str, str]:
+def explained(folder: Path, table: str) -> QueriedTable:
     with open_tables(open_project(folder), None) as session, open_table_query(session, table) as query:
         (found,) = explain_query(session, query).tables
-        return found.reader, found.reason
+        return found
+
+
+def reader_of(folder: Path, table: str) -> tuple[str, str]:
+    found = explained(folder, table)
+    return found.reader, found.reason
 
 
 def test_duckdb_and_pyiceberg_read_the_same_rows_of_every_snapshot(
@@ -60,6 +66,13 @@ def test_duckdb_and_pyiceberg_read_the_same_rows_of_every_snapshot(
     assert by_duckdb == by_pyiceberg
     assert len(snapshots) >= 4
     assert sorted(len(rows) for rows in by_duckdb)[-1] == 51
+
+
+def test_a_query_of_all_rows_reads_every_file(trades: str, tmp_path: Path) -> None:
+    found = explained(tmp_path, trades)
+    assert found.reader == "duckdb"
+    assert found.files_read == found.files > 1
+    assert found.bytes_read == found.bytes
 
 
 def test_pyiceberg_reads_what_duckdb_cannot_reach(
