@@ -34,7 +34,7 @@ def ingest_status(log: Path, checkpoint: Path | None, now_ns: int) -> IngestStat
         batches=complete + 1,
         waiting=sum(one.waiting for one in tenants),
         oldest_age_s=max(ages, default=None),
-        drained=sum(one.drained for one in tenants),
+        ingested=sum(one.ingested for one in tenants),
         quarantined=sum(one.quarantined for one in tenants),
         drained_segments=len(drained_segments(log, folder, complete)),
         tenants=tuple(sorted(tenants, key=_order)),
@@ -54,7 +54,7 @@ def _tenant(
         waiting=0 if waiting is None else waiting.entries,
         # The clock of the process that received an entry can be ahead of this one.
         oldest_age_s=None if oldest is None else max(now_ns - oldest, 0) / 1e9,
-        drained=0 if drained is None else drained.entries,
+        ingested=0 if drained is None else drained.entries,
         rows=0 if drained is None else drained.rows,
         quarantined=0 if drained is None else drained.quarantined,
         problem=None if drained is None else drained.problem,

@@ -12,11 +12,11 @@ from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestS
 _MOST_LINES = 40
 """Tenants and kinds that are all shown; of more, only those that wait or have a problem."""
 _MOST_PROBLEMS = 20
-_HEADS = ("tenant", "kind", "waiting", "oldest", "drained", "quarantined")
+_HEADS = ("tenant", "kind", "waiting", "oldest", "ingested", "quarantined")
 
 
 def ingest_status_text(status: IngestStatus, style: TerminalStyle) -> str:
-    """What waits and what is drained by tenant and kind, the problems, and the totals."""
+    """What waits and what is ingested by tenant and kind, the problems, and the totals."""
     shown = status.tenants
     if len(shown) > _MOST_LINES:
         shown = tuple(one for one in shown if one.waiting or one.problem is not None)[:_MOST_LINES]
@@ -41,7 +41,7 @@ def _row(one: TenantIngestStatus) -> tuple[str, ...]:
         one.kind or "-",
         number_text(one.waiting),
         _age(one.oldest_age_s),
-        number_text(one.drained),
+        number_text(one.ingested),
         number_text(one.quarantined),
     )
 
@@ -51,7 +51,7 @@ def _totals(status: IngestStatus) -> str:
     oldest = f", the oldest one for {_age(status.oldest_age_s)}" if status.oldest_age_s is not None else ""
     quarantined = f", {status.quarantined:,} quarantined" if status.quarantined else ""
     batches = format_count(status.batches, "batch", "batches")
-    return f"{waiting}{oldest}; {status.drained:,} drained{quarantined} in {batches}."
+    return f"{waiting}{oldest}; {status.ingested:,} ingested{quarantined} in {batches}."
 
 
 def _age(seconds: float | None) -> str:

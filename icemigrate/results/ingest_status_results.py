@@ -19,7 +19,7 @@ class TenantIngestStatus(Frozen):
     :param kind: ``traces``, ``logs`` or ``metrics``.
     :param waiting: entries of the log that are in no table yet.
     :param oldest_age_s: how long ago the oldest of them was received, in seconds; ``None`` where none waits.
-    :param drained: entries that the table got.
+    :param ingested: entries that the table got.
     :param rows: rows of these entries.
     :param quarantined: entries that cannot be read; the quarantine got them.
     :param problem: why entries stay in the log; ``None`` where none do.
@@ -29,20 +29,20 @@ class TenantIngestStatus(Frozen):
     kind: str | None
     waiting: Count
     oldest_age_s: Seconds | None
-    drained: Count
+    ingested: Count
     rows: Count
     quarantined: Count
     problem: str | None
 
 
 class IngestStatus(Frozen):
-    """What waits in a log, and what is drained.
+    """What waits in a log, and what is ingested.
 
     :param log: its folder.
     :param batches: complete batches.
     :param waiting: entries that are in no table yet.
     :param oldest_age_s: how long ago the oldest of them was received, in seconds; ``None`` where none waits.
-    :param drained: entries that tables got.
+    :param ingested: entries that tables got.
     :param quarantined: entries that the quarantine got.
     :param drained_segments: segments that are drained and not removed.
     :param tenants: by tenant and kind; first those that wait the longest.
@@ -52,7 +52,7 @@ class IngestStatus(Frozen):
     batches: Count
     waiting: Count
     oldest_age_s: Seconds | None
-    drained: Count
+    ingested: Count
     quarantined: Count
     drained_segments: Count
     tenants: tuple[TenantIngestStatus, ...]

@@ -27,7 +27,7 @@ def test_entries_of_open_and_sealed_segments_wait(tmp_path: Path) -> None:
         writer.flush()
         writer.append("acme", EntryKind.TRACES, b"{}", time_ns=90 * SECOND)
         status = ingest_status(tmp_path, None, 63 * SECOND)
-    assert [(one.kind, one.waiting, one.oldest_age_s, one.drained) for one in status.tenants] == [
+    assert [(one.kind, one.waiting, one.oldest_age_s, one.ingested) for one in status.tenants] == [
         ("logs", 2, 60, 0),
         ("traces", 1, 0, 0),  # an entry from the future
     ]
@@ -52,11 +52,11 @@ def test_a_tenant_with_a_problem(tmp_path: Path) -> None:
     stream.retention_s = 2 * LATER
     stream.run()
     status = ingest_status(stream.log, None, LATER * SECOND)
-    assert (status.batches, status.drained, status.quarantined, status.drained_segments) == (4, 6, 2, 4)
+    assert (status.batches, status.ingested, status.quarantined, status.drained_segments) == (4, 6, 2, 4)
     text = ingest_status_text(status, PLAIN_STYLE)
     assert "deferred  initech, logs: there is no table\n" in text
     assert "4 entries wait, the oldest one for" in text
-    assert text.endswith("6 drained, 2 quarantined in 4 batches.\n")
+    assert text.endswith("6 ingested, 2 quarantined in 4 batches.\n")
     stream.tables["initech"] = {}
     stream.run()
     assert "deferred" not in ingest_status_text(ingest_status(stream.log, None, LATER), PLAIN_STYLE)
@@ -75,7 +75,7 @@ def test_entries_of_a_batch_that_completes_meanwhile_wait(
 
     monkeypatch.setattr("icemigrate.commands.ingest_status.read_totals", complete_batches)
     status = ingest_status(stream.log, None, LATER)
-    assert (status.batches, status.waiting, status.drained, status.drained_segments) == (0, 12, 0, 0)
+    assert (status.batches, status.waiting, status.ingested, status.drained_segments) == (0, 12, 0, 0)
 
 
 def test_of_many_tenants_the_text_shows_those_that_wait(tmp_path: Path) -> None:
@@ -91,16 +91,16 @@ def test_of_many_tenants_the_text_shows_those_that_wait(tmp_path: Path) -> None:
         writer.append("t7", EntryKind.LOGS, b"{}", time_ns=1)
     lines = ingest_status_text(ingest_status(tmp_path, None, 1), PLAIN_STYLE).splitlines()
     assert lines[1:3] == [
-        "t7      logs  1        0.0 s   1        0",
+        "t7      logs  1        0.0 s   1         0",
         "and 999 more, which `--format json` lists",
     ]
-    assert lines[-1] == "1 entry waits, the oldest one for 0.0 s; 1,000 drained in 1 batch."
+    assert lines[-1] == "1 entry waits, the oldest one for 0.0 s; 1,000 ingested in 1 batch."
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_log(tmp_path)
     assert main(["ingest", "status", str(tmp_path), "--format", "json"]) == ExitCode.OK
     status = json.loads(capsys.readouterr().out)
-    assert (status["waiting"], status["drained"]) == (12, 0)
+    assert (status["waiting"], status["ingested"]) == (12, 0)
     assert main(["ingest", "status", str(tmp_path / "no")]) == ExitCode.ERROR
     assert "cannot be read: no such file or directory" in capsys.readouterr().err

@@ -37,9 +37,9 @@ def run_killed(stream: LogStream, kill_at: int) -> bool:
 
 
 def counted(stream: LogStream) -> dict[str | None, tuple[int, int, int]]:
-    """By tenant: the entries that are drained, quarantined and waiting, as `ingest status` counts them."""
+    """By tenant: the entries that are ingested, quarantined and waiting, as `ingest status` counts them."""
     status = ingest_status(stream.log, stream.checkpoint, LATER)
-    return {one.tenant: (one.drained, one.quarantined, one.waiting) for one in status.tenants}
+    return {one.tenant: (one.ingested, one.quarantined, one.waiting) for one in status.tenants}
 
 
 def test_no_entry_is_lost_or_repeated_whenever_a_process_is_killed(
