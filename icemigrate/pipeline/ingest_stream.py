@@ -116,22 +116,41 @@ def ingest(
         with convert_java_errors():
             _use_own_python(spark)
             query = _start(spark, settings, batches)
-            waited = removed = 0
-            while not query.awaitTermination(_POLL_SECONDS):
-                waited += _POLL_SECONDS
-                if settings.interval_s is not None and waited >= _MAINTENANCE_SECONDS:
-                    _return_segments(settings)
-                    removed += _remove_drained(settings)
-                    waited = 0
-                if stopping.is_set():
-                    batches.finish()
-                    query.stop()
-                    break
+            try:
+                removed = _watch(query, settings, stopping)
+            except Exception:
+                # The caller gives up the lock of the log.  A second Ctrl-C does not wait for the batch.
+                _end(query, batches)
+                raise
+            _end(query, batches)
     except EngineError:
         if batches.failure is not None:
             raise batches.failure from None  # Spark has only its text, below those of its own calls
         raise
     return removed + _remove_drained(settings)
+
+
+def _watch(query: Any, settings: IngestSettings, stopping: threading.Event) -> int:
+    """Wait for the end of a stream or a request to stop, and maintain the log of a continuous run.
+
+    :returns: how many drained segments are removed.
+    """
+    waited = removed = 0
+    while not query.awaitTermination(_POLL_SECONDS):
+        waited += _POLL_SECONDS
+        if settings.interval_s is not None and waited >= _MAINTENANCE_SECONDS:
+            _return_segments(settings)
+            removed += _remove_drained(settings)
+            waited = 0
+        if stopping.is_set():
+            break
+    return removed
+
+
+def _end(query: Any, batches: _Batches) -> None:
+    """End a stream after its current batch."""
+    batches.finish()
+    query.stop()
 
 
 def _return_segments(settings: IngestSettings) -> None:

@@ -13,6 +13,7 @@ import pytest
 from icemigrate.errors import ConflictError, ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.table_store import StoredTable
+from icemigrate.pipeline import ingest_stream
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table, is_committed
 from icemigrate.pipeline.entry_files import BatchContext, EntryFileWriter, file_batches, read_result
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
@@ -25,6 +26,7 @@ from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import reserved_of
 from icemigrate.wal import Entry, EntryKind
+from icemigrate.wal.log_folder import LogError
 from icemigrate.wal.segment_format import SegmentEncoder
 from tests.support.table_project import TableProject
 
@@ -69,6 +71,42 @@ def project(tmp_path: Path) -> TableProject:
     with made.tables() as session:
         create_table(session, str(QUARANTINE), quarantine_schema())
     return made
+
+
+class RunningQuery:
+    """A stream of Spark that goes on."""
+
+    def __init__(self) -> None:
+        self.events = list[str]()
+
+    def awaitTermination(self, _seconds: int) -> bool:  # noqa: N802
+        return False
+
+    def stop(self) -> None:
+        self.events.append("stop")
+
+
+def test_an_error_beside_the_stream_ends_it_after_its_batch(
+    project: TableProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, log = RunningQuery(), tmp_path / "log"
+    log.mkdir()
+
+    def start(_spark: Any, _settings: Any, batches: Any) -> RunningQuery:
+        monkeypatch.setattr(batches, "finish", lambda: query.events.append("finish"))
+        return query
+
+    def refuse(_settings: Any) -> int:
+        raise LogError("a segment cannot be removed")
+
+    monkeypatch.setattr(ingest_stream, "_start", start)
+    monkeypatch.setattr(ingest_stream, "_use_own_python", lambda _spark: None)
+    monkeypatch.setattr(ingest_stream, "_MAINTENANCE_SECONDS", 0)
+    monkeypatch.setattr(ingest_stream, "_remove_drained", refuse)
+    settings = ingest_stream.IngestSettings(log, log / "checkpoint", TABLES, QUARANTINE, interval_s=1)
+    with project.tables() as session, pytest.raises(LogError, match="cannot be removed"):
+        ingest_stream.ingest(session, None, settings, lambda _batch: None)  # type: ignore[arg-type]
+    assert query.events == ["finish", "stop"]
 
 
 def run(
