@@ -38,7 +38,9 @@ def json_values(array: pa.Array) -> list[Any]:
         return [None if value is None else value.hex() for value in array.to_pylist()]
     if pa.types.is_timestamp(kind):
         return [
-            None if text is None else text.replace(" ", "T") for text in array.cast(pa.string()).to_pylist()
+            # A time that Arrow cannot show has a text such as `<value out of range: 9223372036854775807>`.
+            text if text is None or text.startswith("<") else text.replace(" ", "T")
+            for text in array.cast(pa.string()).to_pylist()
         ]
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_decimal(kind):
         return list(array.cast(pa.string()).to_pylist())

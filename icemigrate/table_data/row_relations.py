@@ -61,6 +61,8 @@ class LoadRelation(Frozen):
             parts.append(f"({name} IS NOT NULL AND {tried} IS NULL)")
             if lossy is not None:
                 parts.append(f"coalesce({lossy}, false)")
+        if given != TEXT and (beyond := _beyond(column.type, given, name)) is not None:
+            parts.append(f"coalesce({beyond}, false)")
         if column.required:
             is_empty = f" OR {name} = ''" if given == TEXT and column.type != Primitive("string") else ""
             parts.append(f"({name} IS NULL{is_empty})")
@@ -81,11 +83,24 @@ def cast_sql(type_: Type, given: str, value: str) -> str:
     wanted = duckdb_type(type_)
     if given == TEXT or (given == "VARCHAR" and wanted != given and not is_nested(type_)):
         return text_value(type_, value)
-    if given == wanted:
-        return value
-    lossy = _lossy(type_, given, value)
-    cast = f"CAST({value} AS {wanted})"
-    return cast if lossy is None else f"CASE WHEN {lossy} THEN error('a value does not fit') ELSE {cast} END"
+    lossy = None if given == wanted else _lossy(type_, given, value)
+    cast = value if given == wanted else f"CAST({value} AS {wanted})"
+    misfits = " OR ".join(c for c in (lossy, _beyond(type_, given, value)) if c is not None)
+    return f"CASE WHEN {misfits} THEN error('a value does not fit') ELSE {cast} END" if misfits else cast
+
+
+def _beyond(type_: Type, given: str, value: str) -> str | None:
+    """Whether a date or a time is one of DuckDB's infinities, or midnight at the end of a day.
+
+    Iceberg has none of them: partitions of infinities would be null.  ``None`` for other types.
+    """
+    if is_nested(type_) or given == NULL_TYPE or not isinstance(type_, Primitive):
+        return None
+    wanted = duckdb_type(type_)
+    stored = value if given == wanted else f"TRY_CAST({value} AS {wanted})"
+    if type_.name == "time":
+        return f"{stored} = TIME '24:00:00'"
+    return f"isinf({stored})" if wanted == "DATE" or wanted.startswith("TIMESTAMP") else None
 
 
 def _lossy(type_: Type, given: str, name: str) -> str | None:

@@ -13,7 +13,8 @@ from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.duckdb_types import duckdb_type
 
 _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-_CLOCK = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d}0*)?)?"
+_MINUTES = r":[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d}0*)?)?"
+_CLOCK = f"[0-9]{{1,2}}{_MINUTES}"
 _ZONE = "( ?(Z|z|[+-][0-9]{2}(:?[0-9]{2})?))?"
 _UTC = "make_timestamptz(epoch_us(CAST({x} AS TIMESTAMP)))"
 """DuckDB's cast of a text to a timestamp with a zone asks the ICU library about each row."""
@@ -56,7 +57,8 @@ def text_form(type_: Type) -> TextForm:
     if name == "date":
         return TextForm("strlen({x}) = 10 AND {x} < 'a'", _DAY, cast)
     if name == "time":
-        return TextForm("strlen({x}) = 8", _CLOCK % 6, cast)
+        # DuckDB has midnight at the end of a day, and Iceberg does not.
+        return TextForm("strlen({x}) = 8 AND {x} < '24'", "([01]?[0-9]|2[0-3])" + _MINUTES % 6, cast)
     if name.startswith("timestamp"):
         zone = _ZONE if name.startswith("timestamptz") else ""
         digits = 9 if name.endswith("_ns") else 6

@@ -202,3 +202,13 @@ def test_values_of_sliced_arrays_are_their_own() -> None:
     array = pa.array([*rows, None], kind)
     assert json_values(array[2:4]) == [{"l": [n], "m": {"k": n}, "s": str(n)} for n in (2, 3)]
     assert json_values(array[4:]) == [{"l": [4], "m": {"k": 4}, "s": "4"}, None]
+
+
+def test_a_time_that_no_calendar_has_keeps_its_text() -> None:
+    import pyarrow as pa
+
+    array = pa.array([0, 2**63 - 1], pa.int64()).cast(pa.timestamp("us"))
+    first, last = json_values(array)
+    assert first == "1970-01-01T00:00:00.000000"
+    assert last == str(array.cast(pa.string())[1])
+    assert "valueT" not in last

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from icemigrate.errors import Mistakes, UsageError
 from icemigrate.table_data.insert_rows import insert_data
 from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.row_changes import delete_data, update_data
@@ -227,3 +228,29 @@ def test_rows_of_years_that_python_lacks_change(written: WrittenTables, kind: st
     assert found() == {11: first, 2: last, 13: last, 4: first}
     assert delete_data(written.session, name, "n = 11").deleted == 1
     assert found() == {2: last, 13: last, 4: first}
+
+
+@pytest.mark.parametrize(
+    ("kind", "arrow", "number"),
+    [
+        ("date", pa.date32(), 2**31 - 1),
+        ("date", pa.date32(), 1 - 2**31),
+        ("timestamp", pa.timestamp("us"), 2**63 - 1),
+        ("timestamptz", pa.timestamp("us", "UTC"), 1 - 2**63),
+        ("time", pa.time64("us"), 86_400_000_000),
+    ],
+)
+def test_a_value_that_iceberg_or_duckdb_lacks_is_refused(
+    written: WrittenTables, kind: str, arrow: pa.DataType, number: int
+) -> None:
+    name = written.create(f"columns: [{{name: n, type: int}}, {{name: x, type: {kind}}}]\npartition_by: [x]")
+    whole = pa.int32() if kind == "date" else pa.int64()
+    data = pa.table({"n": pa.array([1, 2], pa.int32()), "x": pa.array([0, number], whole).cast(arrow)})
+    with pytest.raises(Mistakes, match="row does not fit"):
+        insert_data(written.session, name, data)
+    insert_data(written.session, name, data.slice(0, 1))
+    literal_text = "24:00:00" if kind == "time" else "infinity"
+    with pytest.raises(UsageError, match="a value does not fit"):
+        update_data(written.session, name, {"x": f"CAST('{literal_text}' AS {kind})"}, "true")
+    with pytest.raises(Mistakes, match="row does not fit"):
+        insert_data(written.session, name, [{"n": 1, "x": literal_text}])
