@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from icemigrate.cli.invocation import InvocationOptions
-from icemigrate.cli.outputs import OutputTarget, OutputType
+from icemigrate.cli.outputs import OutputTarget, OutputType, require_writable_files
 from icemigrate.cli.streams import write_stream
 from icemigrate.errors import UsageError
 from icemigrate.hidden_characters import escape_hidden_characters
@@ -185,6 +185,8 @@ def _remember_outputs(ctx: click.Context, _param: click.Parameter, outputs: tupl
             hint = " (`NAME=FILE` writes to a file)" if place is None else ""
             raise click.UsageError(f"several outputs go to {where}{hint}", ctx)
     ctx.ensure_object(InvocationOptions).outputs = outputs
+    if not ctx.resilient_parsing:
+        require_writable_files(outputs)
 
 
 def _no_color(ctx: click.Context, param: click.Parameter, value: bool | None) -> None:

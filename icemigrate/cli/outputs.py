@@ -111,6 +111,19 @@ def write_files(texts: Sequence[tuple[OutputTarget, str]]) -> None:
             write_user_file(output.file, text)
 
 
+def require_writable_files(outputs: Sequence[OutputTarget]) -> None:
+    """Check the files of outputs before a command starts.
+
+    :raises IcemigrateError: one cannot be written.
+    """
+    files = [output.file for output in outputs if output.file is not None]
+    if files:
+        from icemigrate.commands.user_files import require_writable
+
+        for file in files:
+            require_writable(file)
+
+
 def write_failure(failure: object, outputs: Sequence[OutputTarget], style: TerminalStyle) -> None:
     """Write an error to every output whose format supports it, and as text to standard error."""
     from icemigrate.render.formats import find_output_format, render

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from icemigrate.errors import IcemigrateError, os_error_reason
 from icemigrate.files.parse.source_text import shown_path
-from icemigrate.system.file_writes import replace_inside, replace_named
+from icemigrate.system.file_writes import replace_inside, replace_named, require_replaceable
 from icemigrate.system.repository_boundary import OutsideRepository
 
 _OF_A_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
@@ -33,6 +33,18 @@ def write_user_file(path: Path, text: str) -> None:
             _write_on(number, data)
         else:
             replace_named(path, data)
+    except OSError as error:
+        raise _not_written(path, error) from error
+
+
+def require_writable(path: Path) -> None:
+    """Check that :func:`write_user_file` can begin to write a file; nothing is changed.
+
+    :raises IcemigrateError: its folder is missing or read-only, or it is a folder or a link.
+    """
+    try:
+        if _descriptor(path) is None:
+            require_replaceable(path)
     except OSError as error:
         raise _not_written(path, error) from error
 

@@ -136,6 +136,29 @@ def replacing_stream(path: Path) -> Iterator[BinaryIO]:
         yield ends.enter_context(path.open("wb") if is_special else _replacement(target.name, folder))
 
 
+def require_replaceable(path: Path) -> None:
+    """Check that :func:`replacing_stream` can begin to write a file; nothing is changed.
+
+    :raises OutsideRepository: the path is in the repository, and a link there leads out.
+    :raises OSError: it cannot be written.
+    """
+    absolute, top = user_path(path)
+    target = Path(os.path.realpath(path)) if top is None else absolute
+    is_special = target.exists() and not target.is_file()
+    if top is not None:
+        with _parent(absolute, top) as folder:
+            is_special = _is_special(absolute, folder)
+            if not is_special:
+                _require_plain(absolute, folder)
+    elif target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    written = target if is_special else target.parent
+    if not is_special:
+        os.close(os.open(written, FOLDER_FLAGS))
+    if not os.access(written, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
 def create_durable(path: Path, *data: bytes) -> None:
     """Create a file of a table, with its missing folders; the disk has them when it returns.
 

@@ -215,6 +215,18 @@ def test_nothing_is_loaded_if_the_file_for_bad_rows_cannot_be_written(
     assert (written.snapshots(table), written.data_files(table)) == ([], set())
 
 
+@pytest.mark.parametrize("out", ["no/such/folder/done.json", ".", "a.csv/done.json"])
+def test_nothing_is_loaded_if_an_output_cannot_be_written(
+    written: WrittenTables, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = written.create(ORDERS)
+    path = written.file("a.csv", CSV)
+    output = f"json={written.folder / out}"
+    assert written.project.run("table", "insert", table, "--data", path, "--format", output) == ExitCode.ERROR
+    assert "cannot be written" in capsys.readouterr().err
+    assert (written.snapshots(table), written.data_files(table)) == ([], set())
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
