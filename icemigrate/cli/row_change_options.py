@@ -8,8 +8,25 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions
 
+
+def _require_other_outputs(
+    ctx: click.Context, _param: click.Parameter, data: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The files of data, none of which is a file of ``--format``."""
+    files = [
+        output.file for output in ctx.ensure_object(InvocationOptions).outputs if output.file is not None
+    ]
+    if files and not ctx.resilient_parsing:
+        from icemigrate.table_data.input_files import require_no_input
+
+        for file in files:
+            require_no_input(file, data)
+    return data
+
+
 data_option = click.option(
     "--data",
+    callback=_require_other_outputs,
     metavar="FILE",
     required=True,
     multiple=True,

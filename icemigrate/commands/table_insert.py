@@ -13,6 +13,7 @@ from icemigrate.project import Project
 from icemigrate.results.write_results import InsertResult
 from icemigrate.system.activity import activity
 from icemigrate.table_data.bad_rows import BadRows
+from icemigrate.table_data.input_files import require_no_input
 from icemigrate.table_data.insert_rows import insert_files
 from icemigrate.table_data.table_session import open_tables
 
@@ -31,11 +32,14 @@ def table_insert(
     :param data: paths and patterns; ``-`` is standard input.
     :param data_format: of the files; ``None`` for that of each name.
     :param bad_rows: a file for the rows that do not fit; without it one of them refuses all.
-    :raises UsageError: there is no such environment, table or file, or a file has other columns.
+    :raises UsageError: there is no such environment, table or file, a file has other columns, or the file
+        for bad rows is one of the files.
     :raises Mistakes: rows do not fit, and there is no file for them; nothing is inserted.
     :raises IcemigrateError: the file for bad rows cannot be written; nothing is inserted.
     """
     began = time.monotonic()
+    if bad_rows is not None:
+        require_no_input(bad_rows, data)
     with open_tables(project, environment) as tables:
         found = tables.load(table)
         with activity(f"Inserting rows into {found.declared}"):

@@ -93,6 +93,21 @@ def find_input_files(
     return tuple(found)
 
 
+def require_no_input(output: Path, patterns: Sequence[str]) -> None:
+    """Check that a file to write is none of the files of paths and patterns.
+
+    :raises UsageError: it is one of them, also by another name.
+    """
+    if not output.is_file():
+        return
+    for pattern in patterns:
+        for shown, path in [("standard input", Path("/dev/stdin"))] if pattern == "-" else _paths(pattern):
+            if path.exists() and path.samefile(output):
+                raise UsageError(
+                    f"the output `{output}` is also a file of data ({shown})", "write to another file"
+                )
+
+
 def _paths(pattern: str) -> Iterator[tuple[str, Path]]:
     path = Path(pattern)
     if path.exists() or not any(character in pattern for character in _PATTERN_CHARACTERS):

@@ -215,6 +215,21 @@ def test_nothing_is_loaded_if_the_file_for_bad_rows_cannot_be_written(
     assert (written.snapshots(table), written.data_files(table)) == ([], set())
 
 
+@pytest.mark.parametrize("option", ["--bad-rows={}", "--format=json={}"])
+def test_an_output_is_no_file_of_data(
+    written: WrittenTables, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = written.create(ORDERS)
+    text = "id,customer\n1,a\nx,b\n"
+    path, pattern = Path(written.file("same.csv", text)), str(written.folder / "s*.csv")
+    other = written.folder / "other.json"
+    other.hardlink_to(path)
+    code = written.project.run("table", "insert", table, "--data", pattern, option.format(other))
+    assert code == ExitCode.USAGE
+    assert f"the output `{other}` is also a file of data ({path})" in capsys.readouterr().err
+    assert (path.read_text(), written.snapshots(table)) == (text, [])
+
+
 @pytest.mark.parametrize("out", ["no/such/folder/done.json", ".", "a.csv/done.json"])
 def test_nothing_is_loaded_if_an_output_cannot_be_written(
     written: WrittenTables, out: str, capsys: pytest.CaptureFixture[str]
