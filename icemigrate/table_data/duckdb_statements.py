@@ -142,9 +142,15 @@ def open_alone() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(config=_ALONE)
 
 
+def expression_tree(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:
+    """DuckDB's tree of an expression that :func:`require_expression` accepts."""
+    tree: dict[str, Any] = _only_select(connection, f"SELECT {text}\n")["select_list"][0]
+    return tree
+
+
 def expression_nodes(connection: duckdb.DuckDBPyConnection, text: str) -> Iterator[dict[str, Any]]:
-    """The nodes of DuckDB's tree of an expression that :func:`require_expression` accepts."""
-    return _nodes(_only_select(connection, f"SELECT {text}\n")["select_list"])
+    """The nodes of the tree of :func:`expression_tree`."""
+    return _nodes(expression_tree(connection, text))
 
 
 def _only_select(

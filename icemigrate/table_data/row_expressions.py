@@ -27,24 +27,6 @@ class RowExpression(Frozen):
         """The expression for DuckDB; a comment at its end stays one."""
         return f"({self.text}\n)"
 
-    @property
-    def spark_sql(self) -> str:
-        """The expression for Spark, without comments.
-
-        :raises UsageError: Spark has no such expression.
-        """
-        import sqlglot
-        from sqlglot.errors import ErrorLevel, UnsupportedError
-
-        tree = sqlglot.parse_one(self.text, read="duckdb")
-        try:
-            return tree.sql("spark", comments=False, unsupported_level=ErrorLevel.RAISE)
-        except UnsupportedError as error:
-            raise UsageError(
-                f"`{_one_line(self.text)}` has no form in Spark: {_one_line(str(error))}",
-                "write it with other functions; Spark makes this change",
-            ) from error
-
 
 def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpression:
     """Check an expression.

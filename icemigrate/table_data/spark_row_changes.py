@@ -14,6 +14,7 @@ from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.parquet_output import write_parquet
 from icemigrate.table_data.row_expressions import RowExpression
+from icemigrate.table_data.spark_expressions import spark_condition, spark_value
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
 if TYPE_CHECKING:
@@ -33,8 +34,12 @@ def no_note(_reason: str) -> None:
 def delete_in_spark(
     session: TableSession, table: CurrentTable, condition: RowExpression, reason: str
 ) -> RowChangeOutcome:
-    """Delete rows; the condition is one of DuckDB's SQL."""
-    where = condition.spark_sql
+    """Delete rows.
+
+    :param condition: of DuckDB's SQL.
+    :raises UsageError: Spark may read the condition differently.
+    """
+    where = spark_condition(condition.text, load_target(table).columns, "--where")
     engine, name = _engine(session), _table(session, table)
     count = _count(engine, f"SELECT count(*) FROM {name} WHERE {where}")
     if not count:
@@ -50,13 +55,21 @@ def update_in_spark(
     condition: RowExpression,
     reason: str,
 ) -> RowChangeOutcome:
-    """Set columns; the expressions are those of DuckDB's SQL."""
-    where = condition.spark_sql
+    """Set columns.
+
+    :param values: of DuckDB's SQL, as the condition.
+    :raises UsageError: Spark may read an expression differently.
+    """
+    target = load_target(table)
+    where = spark_condition(condition.text, target.columns, "--where")
+    assigned = ", ".join(
+        f"{quote(column)} = {spark_value(value.text, target.columns, target.column(column))}"
+        for column, value in values.items()
+    )
     engine, name = _engine(session), _table(session, table)
     count = _count(engine, f"SELECT count(*) FROM {name} WHERE {where}")
     if not count:
         return _changed(session, table, reason, {}, is_changed=False)
-    assigned = ", ".join(f"{quote(column)} = {value.spark_sql}" for column, value in values.items())
     _run(engine, table, f"UPDATE {name} SET {assigned} WHERE {where}")
     return _changed(session, table, reason, {"updated": count})
 

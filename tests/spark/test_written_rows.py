@@ -13,7 +13,10 @@ from icemigrate.errors import UsageError
 from icemigrate.execution.spark_start import LazySpark
 from icemigrate.spark.spark_engine import SparkEngine
 from icemigrate.table_data.insert_rows import insert_data
+from icemigrate.table_data.load_target import load_target
+from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.row_changes import delete_data, update_data
+from icemigrate.table_data.spark_expressions import spark_condition
 from icemigrate.table_data.upsert_rows import upsert
 from tests.support.table_project import TableProject
 from tests.support.written_tables import WrittenTables
@@ -130,6 +133,37 @@ def test_equality_of_a_table_with_merge_on_read(tables: SparkTables) -> None:
     data = pa.table({"id": [4], "city": ["Lima"]})
     assert upsert(session, name, data, ["id"]).spark_reason is None
     assert [row[:2] for row in tables.rows(name)][:2] == [(4, "Lima"), (5, "C2")]
+
+
+def test_duckdb_and_spark_read_permitted_expressions_alike(tables: SparkTables) -> None:
+    written, session = tables.written, tables.written.session
+    names = [written.create(TABLE.format(version=version)) for version in (2, 3)]
+    for name in names:
+        insert_data(session, name, [*ROWS, {"id": 100, "city": "C_\\\n'é"}])
+    columns = load_target(session.load(names[0])).columns
+    for where in (
+        "city = 'C1' OR NOT id <= 20",
+        "city <> 'C1' AND city IS NOT NULL",
+        "city IS DISTINCT FROM 'C1'",
+        "city NOT IN ('C1', 'C2')",
+        "city IN ('C1', NULL)",
+        "city LIKE 'C__%' OR city NOT LIKE '%1'",
+        r"city = e'C_\\\n''é' OR city > 'C1'",
+        "id BETWEEN -1 AND 5 OR id NOT BETWEEN 7 AND 50",
+        "amount > -1.05 AND amount * 2 - 1 < 20.5 AND abs(-amount) >= 3",
+        "amount * 0.1 > 1e0",
+        "\"at\" < TIMESTAMPTZ '1970-08-15 02:00:00+02'",
+        "coalesce(city, 'none') = 'none' AND (city IS NULL) = true",
+        "tags IS NULL OR DATE '2024-02-29' < DATE '2024-01-31'",
+    ):
+        found = query_table(session, names[0], where, ["id"]).column("id").to_pylist()
+        in_spark = spark_condition(where, columns, "--where")
+        rows = tables.engine.ask(f"SELECT id FROM {tables.name(names[0])} WHERE {in_spark} ORDER BY id")
+        assert sorted(found) == [row[0] for row in rows], where
+    values = {"amount": "amount * 2 + 1", "city": r"coalesce(city, e'\\')"}
+    reasons = [update_data(session, name, values, "id > 5").spark_reason for name in names]
+    assert [reason is not None for reason in reasons] == [False, True]
+    assert tables.rows(names[0]) == tables.rows(names[1])
 
 
 def test_changes_of_rows_in_orc_and_avro(tables: SparkTables) -> None:

@@ -9,12 +9,14 @@ import pytest
 
 from icemigrate import IcebergManager
 from icemigrate.errors import ExitCode, IcemigrateError, UsageError
+from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.table_data import row_changes
 from icemigrate.table_data.duckdb_statements import require_expression, require_reads
 from icemigrate.table_data.insert_rows import insert_data
 from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.row_changes import delete_data, update_data
 from icemigrate.table_data.row_expressions import RowExpression
+from icemigrate.table_data.spark_expressions import spark_condition
 from tests.support.table_project import TableProject
 
 TABLES = """tables:
@@ -174,11 +176,12 @@ def test_spark_gets_functions_of_duckdb_alone(
 
 
 def test_spark_gets_no_comment() -> None:
-    expression = RowExpression("city = 'a' -- */ OR reflect('a') /*")
-    assert expression.spark_sql == "city = 'a'"
-    with pytest.raises(UsageError, match="has no form in Spark"):
-        print(RowExpression("try(id)").spark_sql)
-    assert RowExpression("city = '\\'' OR city = '''").spark_sql == "city = '\\\\\\' OR city = \\''"
+    columns = [Field(1, "city", Primitive("string"))]
+    for text, expected in (
+        ("city = 'a' -- */ OR reflect('a') /*", "(city = 'a')"),
+        (r"city = '\' AND city <> '$'", r"((city = '\\') AND (city <> '$'))"),
+    ):
+        assert spark_condition(text, columns, "--where") == expected
 
 
 @pytest.mark.parametrize("reader", ["read_text('{file}')", "'{file}'", "glob('{folder}/*')"])
