@@ -21,6 +21,25 @@ _IN_QUERY = (
     "TypeMismatchException",
 )
 """Exceptions of the query itself; others are of its tables."""
+_OF_FILES = re.compile(
+    r"too small to be a Parquet file|(?:No magic bytes found at end of|Footer length error in) file|"
+    r"Out of buffer|Avro container file|Cannot read file (?:header|block)|Cannot open file"
+)
+"""What DuckDB says of a data file or a manifest that is missing or damaged."""
+
+
+def file_error(error: Exception, names: str, tables: Mapping[str, str]) -> IcemigrateError | None:
+    """The error of a missing or damaged file of a table; ``None`` where the exception has another cause.
+
+    :param names: the tables, as a message shows them.
+    :param tables: by the names of their views.
+    """
+    if not _OF_FILES.search(str(error)):
+        return None
+    return IcemigrateError(
+        f"a file of {names} is missing or damaged: {_reason(str(error), tables)}",
+        "restore the file from a backup",
+    )
 
 
 @contextmanager
@@ -38,16 +57,18 @@ def duckdb_errors(tables: Mapping[str, str]) -> Iterator[None]:
     except (duckdb.Error, OSError, ValueError) as error:
         # Arrow's stream raises exceptions of Python, with DuckDB's message.
         reason = _reason(str(error), tables)
+        names = ", ".join(f"`{name}`" for name in tables.values())
         if isinstance(error, duckdb.PermissionException):
             raise IcemigrateError(
                 f"the query reads a file outside of its tables' folders: {reason}",
                 "a query reads tables of the catalog, no files",
             ) from error
+        if (damage := file_error(error, names, tables)) is not None:
+            raise damage from error
         if type(error).__name__ in _IN_QUERY or _PREFIX_OF_QUERY.match(str(error)):
             raise UsageError(f"DuckDB does not accept the query: {reason}", syntax_hint(reason)) from error
         if isinstance(error, duckdb.OutOfMemoryException):
             raise IcemigrateError(f"the query needs too much memory: {reason}", "read fewer rows") from error
-        names = ", ".join(f"`{name}`" for name in tables.values())
         raise IcemigrateError(
             f"the query on {names} failed: {reason}", "`--explain` shows the reader and the files"
         ) from error

@@ -26,6 +26,7 @@ from icemigrate.table_data.parquet_output import (
     count_rows,
     write_parquet,
 )
+from icemigrate.table_data.query_errors import file_error
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.row_expressions import RowExpression, parse_row_expression
 from icemigrate.table_data.row_readers import SparkNeeded, stored_rows, total_rows
@@ -218,6 +219,7 @@ def _rewrite(
 def row_change_errors(name: str) -> Iterator[None]:
     """Raise DuckDB's exceptions during a change of a table as errors of the project.
 
+    :raises IcemigrateError: a file of the table is missing or damaged.
     :raises UsageError: DuckDB refuses the change.
     """
     import duckdb
@@ -225,6 +227,8 @@ def row_change_errors(name: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        if (damage := file_error(error, f"`{name}`", {})) is not None:
+            raise damage from error
         reason = str(error).partition("\n")[0]
         raise UsageError(f"table `{name}` is not changed: {reason}") from error
 

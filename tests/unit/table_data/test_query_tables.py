@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from icemigrate.errors import IcemigrateError, UsageError
+from icemigrate.errors import ExitCode, UsageError
 from icemigrate.table_data.query_readers import ReaderKind
 from icemigrate.table_data.query_tables import open_sql_query, query_sql, query_table
 from icemigrate.table_data.table_points import ReadPoint
@@ -252,12 +252,17 @@ def test_equal_names_of_a_result_get_numbers(tables: TableSession) -> None:
     assert query_sql(tables, "SELECT 1 AS id, 2 AS id, 3 AS id_1").column_names == ["id", "id_2", "id_1"]
 
 
-def test_a_missing_data_file_is_one_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [None, b"PAR1", b"PAR1" * 50])
+def test_a_missing_or_damaged_data_file_is_one_error(
+    tmp_path: Path, content: bytes | None, capsys: pytest.CaptureFixture[str]
+) -> None:
     project = TableProject.create(tmp_path, ORDERS)
     append_stored(project, "sales.orders", [FIRST])
-    with project.tables() as session:
-        for file in tmp_path.rglob("data/*.parquet"):
-            file.unlink()
-        with pytest.raises(IcemigrateError) as error:
-            query_table(session, "sales.orders")
-    assert "the query on `sales.orders` failed" in error.value.message
+    for file in tmp_path.rglob("data/*.parquet"):
+        file.unlink() if content is None else file.write_bytes(content)
+    for command in (("query", "sales.orders"), ("delete", "sales.orders", "--where", "id + 0 = id")):
+        assert project.run("table", *command) == ExitCode.ERROR
+        err = capsys.readouterr().err
+        assert "error: a file of `sales.orders` is missing or damaged: " in err
+        assert ".parquet" in err
+        assert err.endswith("restore the file from a backup\n")
