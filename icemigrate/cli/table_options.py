@@ -16,8 +16,19 @@ table_argument = click.argument("name")
 """NAME, as migration files write it."""
 
 
-def _limit(_ctx: click.Context, _param: click.Parameter, value: int) -> int | None:
-    return value or None
+LARGEST_LIMIT = 10**18
+"""DuckDB counts rows with 64 bits."""
+
+
+def require_limit(_ctx: click.Context, _param: click.Parameter, value: int | None) -> int | None:
+    """A number of rows that DuckDB can count to, or wrong usage."""
+    if value is not None and value > LARGEST_LIMIT:
+        raise click.BadParameter(f"{value} is too large: write at most {LARGEST_LIMIT}")
+    return value
+
+
+def _limit(ctx: click.Context, param: click.Parameter, value: int) -> int | None:
+    return require_limit(ctx, param, value) or None
 
 
 def limit_option(what: str, default: int) -> Callable[[_Command], _Command]:

@@ -10,7 +10,7 @@ import click
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import global_options
 from icemigrate.cli.query_options import RowOutput, rows_options
-from icemigrate.cli.table_options import snapshot_option, table_argument
+from icemigrate.cli.table_options import require_limit, snapshot_option, table_argument
 
 if TYPE_CHECKING:
     from icemigrate.table_data.table_points import ReadPoint
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     metavar="NAMES",
     help="Columns to show, separated by commas; a dot leads into a struct (default: all columns).",
 )
-@click.option("--limit", type=click.IntRange(min=0), metavar="NUMBER", help="Show at most so many rows.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    metavar="NUMBER",
+    callback=require_limit,
+    help="Show at most so many rows.",
+)
 @snapshot_option("Read the rows of this snapshot")
 @click.option(
     "--timestamp",

@@ -212,3 +212,13 @@ def test_a_time_that_no_calendar_has_keeps_its_text() -> None:
     assert first == "1970-01-01T00:00:00.000000"
     assert last == str(array.cast(pa.string())[1])
     assert "valueT" not in last
+
+
+@pytest.mark.parametrize("command", ["query", "files"])
+def test_a_limit_above_the_largest_is_wrong_usage(
+    sales: TableProject, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    code, _, err = run(capsys, sales, command, "sales.orders", "--limit", "9" * 20)
+    assert code == ExitCode.USAGE
+    assert f"error: `--limit`: {'9' * 20} is too large: write at most 1000000000000000000" in err
+    assert run(capsys, sales, command, "sales.orders", "--limit", "1" + "0" * 18)[0] == ExitCode.OK
