@@ -42,7 +42,7 @@ COMMANDS: dict[str, str] = {
     "show": "Print the declared tables as YAML that is a valid migration file.",
     "generate": "Generate rows of test data for a table: a Parquet file, or rows of the table.",
     "table": "Read and change the rows, columns and snapshots of one table.",
-    "ingest": "Drain a write-ahead log into the tables of its tenants, with Spark.",
+    "ingest": "Drain a write-ahead log of OpenTelemetry data into the tables of its tenants, with Spark.",
     "shell": "Run commands and SQL statements in one session, with one Spark for all of them.",
     "doctor": "Check the setup: Java, Spark, jars, catalog, storage, permissions.",
     "comment": "Create or update one comment of a pull or merge request.",

@@ -79,7 +79,7 @@ def command(
     interval_s: float | None,
     retention_s: float | None,
 ) -> ExitCode:
-    """Drain a write-ahead log into the tables of its tenants, with Spark.
+    """Drain a write-ahead log of OpenTelemetry data into the tables of its tenants, with Spark.
 
     LOG is the folder of the segments that `icemigrate.wal.Writer` writes; without it, the project file names
     the log below `pipeline`.  Each batch is one snapshot of each

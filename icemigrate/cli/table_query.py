@@ -58,7 +58,7 @@ def command(
 ) -> None:
     """Show rows of a table, as they are or as they were.
 
-    An earlier state has the columns that the table had then.
+    An earlier state has the columns that its snapshot was written with.
     """
     from icemigrate.commands.table_query import table_query
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from icemigrate.errors import ExitCode, Mistakes, UsageError
+from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, UsageError
 from icemigrate.metadata_engine import data_manifests
 from icemigrate.metadata_engine.data_files import data_file_record
 from icemigrate.metadata_engine.table_store import CommitConflict, TableCommit
@@ -416,7 +416,7 @@ def test_a_missing_data_file_is_an_error_of_each_change(written: WrittenTables) 
         lambda: delete_data(written.session, name, "id = 1"),
         lambda: upsert(written.session, name, [{"id": 1, "city": "Bonn"}], ["id"]),
     ):
-        with pytest.raises(UsageError, match="is not changed"):
+        with pytest.raises(IcemigrateError, match="is missing or damaged"):
             change()
 
 
