@@ -14,7 +14,7 @@ import icemigrate_native
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from icemigrate.frozen import replace
@@ -70,6 +70,7 @@ def test_every_type_has_the_same_values(tmp_path: Path, first: int, seed: int) -
     assert [name for name, one, other in pairs if not one.equals(other)] == []
 
 
+@settings(deadline=None)
 @given(table=tables(), seed=st.integers(0, 2**64 - 1), first=st.integers(0, 2**50))
 def test_random_schemas_have_the_same_values(
     tmp_path_factory: pytest.TempPathFactory, table: Table, seed: int, first: int
