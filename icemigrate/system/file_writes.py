@@ -156,7 +156,9 @@ def require_replaceable(path: Path) -> None:
     if not is_special:
         os.close(os.open(written, FOLDER_FLAGS))
     if not os.access(written, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        is_read_only = os.statvfs(written).f_flag & os.ST_RDONLY
+        number = errno.EROFS if is_read_only else errno.EACCES
+        raise OSError(number, os.strerror(number), str(path))
 
 
 def create_durable(path: Path, *data: bytes) -> None:
