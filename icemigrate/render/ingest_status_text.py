@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display
+from icemigrate.render.ingest_text import SHOWN_PROBLEMS, problem_line
 from icemigrate.render.table_cells import number_text
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
@@ -11,7 +12,6 @@ from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestS
 
 _MOST_LINES = 40
 """Tenants and kinds that are all shown; of more, only those that wait or have a problem."""
-_MOST_PROBLEMS = 20
 _HEADS = ("tenant", "kind", "waiting", "oldest", "ingested", "quarantined")
 
 
@@ -24,11 +24,9 @@ def ingest_status_text(status: IngestStatus, style: TerminalStyle) -> str:
     if len(shown) < len(status.tenants):
         lines.append(f"and {len(status.tenants) - len(shown):,} more, which `--format json` lists")
     failed = [one for one in status.tenants if one.problem is not None]
-    for one in failed[:_MOST_PROBLEMS]:
-        whose = display.one_line(f"{one.tenant}, {one.kind}")
-        lines.append(f"{style.bad('deferred')}  {whose}: {display.one_line(one.problem or '')}")
-    if len(failed) > _MOST_PROBLEMS:
-        lines.append(f"and {len(failed) - _MOST_PROBLEMS:,} more with a problem")
+    lines += [problem_line(one.tenant, one.kind, one.problem, style) for one in failed[:SHOWN_PROBLEMS]]
+    if len(failed) > SHOWN_PROBLEMS:
+        lines.append(f"and {len(failed) - SHOWN_PROBLEMS:,} more with a problem")
     if lines:
         lines.append("")
     lines.append(_totals(status))

@@ -10,7 +10,7 @@ from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
 from icemigrate.results.ingest_results import IngestResult
 
-_SHOWN_PROBLEMS = 20
+SHOWN_PROBLEMS = 20
 
 
 class _Batch(Protocol):
@@ -31,17 +31,21 @@ def batch_text(batch: _Batch) -> str:
     return f"batch {batch.number}: {format_count(batch.entries, 'entry', 'entries')} in {tables}{deferred}\n"
 
 
+def problem_line(tenant: str | None, kind: str | None, problem: str | None, style: TerminalStyle) -> str:
+    """Why entries of a tenant and kind stay in the log."""
+    whose = display.one_line(f"{tenant}, {kind}")
+    return f"{style.bad('deferred')}  {whose}: {display.one_line(problem or '')}"
+
+
 def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     """The totals, and what stays in the log."""
     quarantined = [table for table in result.tables if table.tenant is None and table.entries]
     done = [table for table in result.tables if table.tenant is not None and table.entries]
     lines = []
     failed = [table for table in result.tables if table.problem is not None]
-    for table in failed[:_SHOWN_PROBLEMS]:
-        whose = display.one_line(f"{table.tenant}, {table.kind}")
-        lines.append(f"{style.bad('deferred')}  {whose}: {display.one_line(table.problem or '')}")
-    if len(failed) > _SHOWN_PROBLEMS:
-        lines.append(f"and {len(failed) - _SHOWN_PROBLEMS} more")
+    lines += [problem_line(t.tenant, t.kind, t.problem, style) for t in failed[:SHOWN_PROBLEMS]]
+    if len(failed) > SHOWN_PROBLEMS:
+        lines.append(f"and {len(failed) - SHOWN_PROBLEMS} more")
     if quarantined:
         rows_of = [(display.one_line(t.table), f"{t.entries:,}", f"{t.rows:,}") for t in quarantined]
         lines += text_columns(rows_of, ("quarantine", "entries", "rows"), style)
