@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,16 +30,18 @@ class ScannedFiles(Frozen):
 
 
 def scanned_files(
-    connection: duckdb.DuckDBPyConnection, metadata_file: Path, folders: Sequence[str]
+    connection: duckdb.DuckDBPyConnection, metadata_file: Path, metadata: Mapping[str, Any]
 ) -> ScannedFiles:
     """The files of the snapshot of a metadata file; only manifests are read.
 
-    :param folders: of the table, as :func:`table_folders` gives them.
+    :param metadata: the content of the file.
     :raises duckdb.Error: a manifest on this machine cannot be read.
     """
     import duckdb
 
-    inside = " OR ".join(f"starts_with(file_path, {text_literal(folder)})" for folder in folders)
+    inside = " OR ".join(
+        f"starts_with(file_path, {text_literal(folder)})" for folder in table_folders(metadata)
+    )
     listing = (
         "SELECT DISTINCT file_format, CASE WHEN NOT (" + inside + ") THEN file_path END "
         f"FROM iceberg_metadata({text_literal(str(metadata_file))}) WHERE status <> 'DELETED'"
@@ -47,7 +49,7 @@ def scanned_files(
     try:
         found = connection.execute(listing).fetchall()
     except duckdb.IOException as error:
-        if folders[0].startswith("/"):  # of the location itself
+        if local_path(metadata["location"]) is not None:
             raise
         # Such as a certificate or a redirect that PyIceberg's libraries understand.
         reason = str(error).partition("\n")[0].partition(": ")[2]

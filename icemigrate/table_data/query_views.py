@@ -107,7 +107,7 @@ def _iceberg_scan(
     source = f"iceberg_scan({text_literal(str(file))})"
     if read.metadata.snapshot is None:
         return source, ScannedFiles()
-    return source, scanned_files(connection, file, list(table_folders(read.metadata.json)))
+    return source, scanned_files(connection, file, read.metadata.json)
 
 
 def _view_columns(schema: Schema) -> str:

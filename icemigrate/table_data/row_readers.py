@@ -100,14 +100,13 @@ def stored_rows(
     if against is None:
         path = db.temporary_file(".metadata.json", json.dumps(found.json, default=dict).encode())
         load_iceberg(db.connection)
-        folders = list(table_folders(metadata))
-        scanned = scanned_files(db.connection, path, folders)
+        scanned = scanned_files(db.connection, path, found.json)
         against = scanned.reason
     if against is not None:
         raise SparkNeeded(table, f"DuckDB does not read table `{target.name}`, because {against}")
     if locks:
         if needs_one_thread(target):
             db.run("SET threads = 1")  # cannot be set in a locked DuckDB
-        lock_duckdb(db.connection, [f"{db.folder}/", *folders], scanned.outside)
+        lock_duckdb(db.connection, [f"{db.folder}/", *table_folders(metadata)], scanned.outside)
     columns = ", ".join(quoted_identifier(column.name) for column in target.columns)
     return f"(SELECT {columns}, filename FROM iceberg_scan({text_literal(str(path))}))"
