@@ -90,33 +90,34 @@ def require_reads(connection: duckdb.DuckDBPyConnection, sql: str, views: Collec
     _check_sources(_only_select(connection, sql), frozenset(map(str.lower, views)))
 
 
-def require_expression(text: str, what: str, *, has_subqueries: bool = False) -> None:
+def require_expression(
+    connection: duckdb.DuckDBPyConnection, text: str, what: str, *, has_subqueries: bool = False
+) -> None:
     """Check that DuckDB takes a text for one expression, with and without parentheses around it.
 
+    :param connection: of :func:`open_alone`.
     :param what: names it in messages, such as ``--where``.
     :param has_subqueries: whether it may have subqueries, whose tables :func:`require_reads` checks.
     :raises UsageError: it is no expression, or calls a function that reads more than its arguments.
-    :raises MissingExtra: DuckDB is not installed.
     """
     shown = f"{what}: `{' '.join(text.split())}`"
     expected = _Expected("an expression", "write one expression, such as `id + 1`", f"{what}: ")
-    with open_alone() as connection:
-        import duckdb
+    import duckdb
 
-        for sql in (f"SELECT {text}\n", f"SELECT (\n{text}\n)"):
-            try:
-                tree = _only_select(connection, sql, expected)
-            except duckdb.Error as error:
-                reason = str(error).partition("\n")[0].removeprefix("Parser Error: ")
-                raise UsageError(f"{shown} is not valid SQL: {reason}", syntax_hint(reason)) from error
-            if not _is_expression(tree):
-                raise UsageError(f"{shown} is not one expression", expected.hint)
-            for node in _nodes(tree["select_list"]):
-                kind = node.get("class")
-                if kind in NOT_OF_ONE_ROW and not has_subqueries:
-                    raise UsageError(f"{shown} reads more than one row", "write an expression over one row")
-                if "function_name" in node:
-                    require_pure_function(node["function_name"], f"{what}: ")
+    for sql in (f"SELECT {text}\n", f"SELECT (\n{text}\n)"):
+        try:
+            tree = _only_select(connection, sql, expected)
+        except duckdb.Error as error:
+            reason = str(error).partition("\n")[0].removeprefix("Parser Error: ")
+            raise UsageError(f"{shown} is not valid SQL: {reason}", syntax_hint(reason)) from error
+        if not _is_expression(tree):
+            raise UsageError(f"{shown} is not one expression", expected.hint)
+        for node in _nodes(tree["select_list"]):
+            kind = node.get("class")
+            if kind in NOT_OF_ONE_ROW and not has_subqueries:
+                raise UsageError(f"{shown} reads more than one row", "write an expression over one row")
+            if "function_name" in node:
+                require_pure_function(node["function_name"], f"{what}: ")
 
 
 def _is_expression(tree: Mapping[str, Any]) -> bool:

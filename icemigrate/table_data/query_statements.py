@@ -17,6 +17,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.duckdb_statements import (
+    open_alone,
     require_expression,
     require_pure_function,
     require_table_function,
@@ -111,7 +112,8 @@ def check_condition(text: str) -> None:
     read = parse_query(f"{before}{text}{after}")
     views = [f"icemigrate_{number}" for number, _ in enumerate(read.uses, 1)]
     own = read.with_views(views)[len(before) : -len(after)]
-    require_expression(own, "--where", has_subqueries=True)
+    with open_alone() as connection:
+        require_expression(connection, own, "--where", has_subqueries=True)
 
 
 class _SeveralStatements(UsageError):

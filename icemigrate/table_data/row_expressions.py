@@ -7,7 +7,7 @@ from typing import Any
 
 from icemigrate.errors import MissingExtra, UsageError, extra_hint
 from icemigrate.frozen import Frozen
-from icemigrate.table_data.duckdb_statements import require_expression
+from icemigrate.table_data.duckdb_statements import open_alone, require_expression
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.row_functions import require_row_functions
 
@@ -34,7 +34,7 @@ def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpress
     :param what: names it in messages, such as ``--where``.
     :raises UsageError: it is no single expression, reads other rows or more than the row, or names a column
         that the table or a function that DuckDB lacks.
-    :raises MissingExtra: sqlglot is not installed.
+    :raises MissingExtra: sqlglot or DuckDB is not installed.
     """
     try:
         from sqlglot import exp
@@ -50,8 +50,9 @@ def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpress
             raise UsageError(f"{what}: `{node.sql()}` needs several rows", "write an expression over one row")
         if isinstance(node, exp.Column):
             _require_column(node, target, what)
-    require_expression(text, what)
-    require_row_functions(text, what, is_condition=what == "--where")
+    with open_alone() as connection:
+        require_expression(connection, text, what)
+        require_row_functions(connection, text, what, is_condition=what == "--where")
     return RowExpression(text, isinstance(tree, exp.Null))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
-from icemigrate.table_data.duckdb_statements import NOT_OF_ONE_ROW, expression_nodes, open_alone
+from icemigrate.table_data.duckdb_statements import NOT_OF_ONE_ROW, expression_nodes
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,35 +36,37 @@ Functions = Mapping[str, Sequence[DuckdbFunction]]
 """DuckDB's functions by their names in lower case."""
 
 
-def require_row_functions(text: str, what: str, *, is_condition: bool) -> None:
+def require_row_functions(
+    connection: duckdb.DuckDBPyConnection, text: str, what: str, *, is_condition: bool
+) -> None:
     """Check that each function of an expression exists and has one value for each row.
 
+    :param connection: of :func:`~icemigrate.table_data.duckdb_statements.open_alone`.
     :param what: names the expression in messages, such as ``--where``.
     :param is_condition: whether it is evaluated several times for one row, and needs the same value each
         time.
     :raises UsageError: DuckDB has no such function, the function takes or gives several rows, or a condition
         calls a volatile one.
     """
-    with open_alone() as connection:
-        functions = _functions(connection)
-        for name in _called(connection, text):
-            if name not in functions and name not in _SET_RETURNING:
-                raise UsageError(
-                    f"{what}: `{' '.join(text.split())}` is not valid: DuckDB has no function `{name}`",
-                    "use a function of DuckDB",
-                )
-            reached = _reached(connection, functions, name)
-            if not all(_is_scalar(functions, each) for each in reached):
-                raise UsageError(
-                    f"{what}: the function `{name}` takes or gives several rows",
-                    "write an expression with one value for each row",
-                )
-            if is_condition and any(_is_volatile(functions, each) for each in reached):
-                raise UsageError(
-                    f"{what}: the function `{name}` may give another value each time, and a condition is "
-                    "evaluated several times",
-                    "write a condition that depends on the row alone",
-                )
+    functions = _functions(connection)
+    for name in _called(connection, text):
+        if name not in functions and name not in _SET_RETURNING:
+            raise UsageError(
+                f"{what}: `{' '.join(text.split())}` is not valid: DuckDB has no function `{name}`",
+                "use a function of DuckDB",
+            )
+        reached = _reached(connection, functions, name)
+        if not all(_is_scalar(functions, each) for each in reached):
+            raise UsageError(
+                f"{what}: the function `{name}` takes or gives several rows",
+                "write an expression with one value for each row",
+            )
+        if is_condition and any(_is_volatile(functions, each) for each in reached):
+            raise UsageError(
+                f"{what}: the function `{name}` may give another value each time, and a condition is "
+                "evaluated several times",
+                "write a condition that depends on the row alone",
+            )
 
 
 def _functions(connection: duckdb.DuckDBPyConnection) -> Functions:

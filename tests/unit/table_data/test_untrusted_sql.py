@@ -11,7 +11,7 @@ from icemigrate import IcebergManager
 from icemigrate.errors import ExitCode, IcemigrateError, UsageError
 from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.table_data import row_changes
-from icemigrate.table_data.duckdb_statements import require_expression, require_reads
+from icemigrate.table_data.duckdb_statements import open_alone, require_expression, require_reads
 from icemigrate.table_data.insert_rows import insert_data
 from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.row_changes import delete_data, update_data
@@ -269,10 +269,11 @@ def test_duckdb_decides_what_a_query_reads(text: str, message: str | None) -> No
     ],
 )
 def test_duckdb_decides_what_an_expression_is(text: str, message: str | None) -> None:
-    if message is None:
-        require_expression(text, "x")
-        return
-    with pytest.raises(UsageError) as error:
-        require_expression(text, "x")
+    with open_alone() as connection:
+        if message is None:
+            require_expression(connection, text, "x")
+            return
+        with pytest.raises(UsageError) as error:
+            require_expression(connection, text, "x")
     assert message in error.value.message
     assert "SELECT" not in str(error.value.hint)
