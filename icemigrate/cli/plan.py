@@ -86,7 +86,7 @@ def command(
 
 def _rehearse(settings: InvocationOptions, project: Project, plan: Plan) -> None:
     from icemigrate.commands.rehearse import rehearse
-    from icemigrate.render.phrases import format_count
+    from icemigrate.diagnostics import format_count
 
     with show_progress(settings) as shown:
         done = rehearse(project, plan, on_event=shown, on_start=SparkStartNotice().before_start)

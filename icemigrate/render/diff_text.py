@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icemigrate.render import display, phrases
+from icemigrate.diagnostics import format_count
+from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.diff_results import DiffResult
 
@@ -22,7 +23,7 @@ def diff_text(result: DiffResult, style: TerminalStyle) -> str:
     for table in result.tables:
         lines.append(f"  ~ {display.note_line(table.table)}")
         lines += [f"      {display.note_line(change)}" for change in table.changes]
-    what = phrases.format_count(len(result.tables), "table")
+    what = format_count(len(result.tables), "table")
     lines.append(f"{style.good('wrote')} {display.path_text(result.path)}, with {what}")
     return "\n".join(lines) + "\n"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from icemigrate.diagnostics import format_count
 from icemigrate.render.display import note_line, one_line, path_text, timestamp_text, visible_text
-from icemigrate.render.phrases import format_count, interrupted_line
+from icemigrate.render.phrases import interrupted_line
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.drift_results import AcceptResult, DriftFact, DriftResult, TableDrift
 

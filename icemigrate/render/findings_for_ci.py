@@ -12,10 +12,10 @@ import json
 from collections.abc import Iterator
 from html import escape
 
-from icemigrate.diagnostics import Severity
+from icemigrate.diagnostics import Severity, format_count
 from icemigrate.hidden_characters import escaped_json, escaped_lines
 from icemigrate.redaction import redact_document
-from icemigrate.render import display, phrases
+from icemigrate.render import display
 from icemigrate.render.finding_locations import LocatedFinding, located_findings
 from icemigrate.render.findings_text import severity_counts
 from icemigrate.results.command_results import CheckResult, Failure
@@ -27,8 +27,8 @@ def github_text(result: CheckResult | Failure) -> str:
     """One command for each finding, and for a check a last line with their number."""
     lines = [_command(finding) for finding in located_findings(result)]
     if isinstance(result, CheckResult):
-        tables = phrases.format_count(result.tables, "table")
-        seen = f"{phrases.format_count(result.migrations, 'migration')}, {tables}"
+        tables = format_count(result.tables, "table")
+        seen = f"{format_count(result.migrations, 'migration')}, {tables}"
         lines.append(f"{display.one_line(result.project)}: {seen}: {severity_counts(result.diagnostics)}.")
     return "\n".join(lines) + "\n"
 

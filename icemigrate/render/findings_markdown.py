@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from icemigrate.diagnostics import Diagnostic, Severity
-from icemigrate.render import phrases
+from icemigrate.diagnostics import Diagnostic, Severity, format_count
 from icemigrate.render.finding_locations import by_severity
 from icemigrate.render.findings_text import severity_counts
 from icemigrate.render.markdown_text import (
@@ -27,8 +26,8 @@ def check_markdown(result: CheckResult) -> str:
     head = (
         f"### {mark} icemigrate check: {inline_code(result.project)}: {severity_counts(result.diagnostics)}"
     )
-    tables = phrases.format_count(result.tables, "table")
-    seen = f"{phrases.format_count(result.migrations, 'migration')}, {tables}."
+    tables = format_count(result.tables, "table")
+    seen = f"{format_count(result.migrations, 'migration')}, {tables}."
     return _fitting([head, "", seen], result.diagnostics)
 
 

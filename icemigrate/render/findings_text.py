@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from icemigrate.diagnostics import Diagnostic, Severity
+from icemigrate.diagnostics import Diagnostic, Severity, format_count
 from icemigrate.render import display, phrases
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.command_results import CheckResult, Failure
@@ -25,7 +25,7 @@ def severity_counts(diagnostics: Iterable[Diagnostic]) -> str:
     """``2 errors and 1 warning``; ``no findings`` where there are none."""
     severities = [d.severity for d in diagnostics]
     parts = [
-        phrases.format_count(number, severity.value)
+        format_count(number, severity.value)
         for severity in Severity
         if (number := sum(s is severity for s in severities))
     ]
@@ -37,12 +37,12 @@ def check_text(result: CheckResult, style: TerminalStyle) -> str:
     lines = list(diagnostics_lines(result.diagnostics, style))
     if lines:
         lines.append("")
-    tables = phrases.format_count(result.tables, "table")
-    seen = f"{phrases.format_count(result.migrations, 'migration')}, {tables}"
+    tables = format_count(result.tables, "table")
+    seen = f"{format_count(result.migrations, 'migration')}, {tables}"
     if result.base is not None:
         seen += f", new since {display.one_line(result.base)}"
     if result.older_base is not None:
-        left = phrases.format_count(result.older, "older finding")
+        left = format_count(result.older, "older finding")
         where = display.one_line(result.older_base)
         way = "`icemigrate check --git-base none` shows all"
         lines.append(style.dim(f"Omitted: {left} of files that are already on {where}; {way}."))

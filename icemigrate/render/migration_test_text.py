@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icemigrate.render import display, phrases
+from icemigrate.diagnostics import format_count
+from icemigrate.render import display
 from icemigrate.render.findings_for_ci import xml_attribute, xml_text
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.migration_test_results import CaseResult, MigrationTestsResult
@@ -21,7 +22,7 @@ def tests_text(result: MigrationTestsResult, style: TerminalStyle) -> str:
         for failure in case.failures:
             lines += [f"    {_indented(line)}" for line in failure.splitlines()]
     left_out = f", {result.left_out} left out" if result.left_out else ""
-    count = phrases.format_count(len(result.cases), "test")
+    count = format_count(len(result.cases), "test")
     outcomes = f"{len(result.cases) - result.failed} passed, {result.failed} failed{left_out}"
     lines += ["", f"{count} in {display.elapsed_text(result.duration_ms)}: {outcomes}.{_spark_start(result)}"]
     return "\n".join(lines) + "\n"

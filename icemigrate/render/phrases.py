@@ -8,8 +8,7 @@ from itertools import groupby
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.change import Hazard, Reversal, Reversibility
 from icemigrate.data_steps.rewrite import Rewrite
-from icemigrate.diagnostics import format_count as format_count
-from icemigrate.diagnostics import once_quoted
+from icemigrate.diagnostics import format_count, once_quoted
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.partition_evolution import OldSpecFiles
 from icemigrate.planning.merge import Conflict

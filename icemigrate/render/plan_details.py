@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from icemigrate.changes.change import Change
 from icemigrate.changes.create_table import CreateTable
 from icemigrate.changes.field_changes import default_text
+from icemigrate.diagnostics import format_count
 from icemigrate.iceberg.names import quote_name
 from icemigrate.iceberg.retention import property_text
 from icemigrate.iceberg.snapshot_pins import time_text
@@ -16,7 +17,6 @@ from icemigrate.iceberg.type_text import format_type
 from icemigrate.iceberg.types import Field
 from icemigrate.planning.plan import AffectedWriter
 from icemigrate.render.display import note_line, one_line
-from icemigrate.render.phrases import format_count
 
 _WIDEST = 100
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from icemigrate.changes.change import Reversibility
-from icemigrate.diagnostics import Diagnostic, once_quoted
+from icemigrate.diagnostics import Diagnostic, format_count, once_quoted
 from icemigrate.planning.merge import Conflict
 from icemigrate.planning.plan import MigrationPlan, Plan, PlannedChange, PlannedDataStep, Step, TablePlan
 from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
@@ -76,12 +76,12 @@ def _table(
     table: TablePlan, stages: Sequence[TableStage], migration: MigrationPlan, with_statements: bool
 ) -> Iterator[str]:
     changes = [change for stage in stages for change in stage.changes()]
-    about = [phrases.format_count(len(changes), "change") if changes else "nothing to do"]
+    about = [format_count(len(changes), "change") if changes else "nothing to do"]
     about += _worst(changes)
     if broken := sum(1 for w in table.writers if w.breaks):
-        about.append(f"{phrases.format_count(broken, 'writer')} affected")
+        about.append(f"{format_count(broken, 'writer')} affected")
     if table.conflicts:
-        about.append(phrases.format_count(len(table.conflicts), "conflict"))
+        about.append(format_count(len(table.conflicts), "conflict"))
     label = inline_code(phrases.table_label(table))
     yield f"<details><summary>{phrases.table_symbol(table)} {label}: {', '.join(about)}</summary>"
     yield ""

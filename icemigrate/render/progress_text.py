@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TextIO
 
+from icemigrate.diagnostics import format_count
 from icemigrate.events import (
     Event,
     FilesRewritten,
@@ -20,7 +21,7 @@ from icemigrate.events import (
 )
 from icemigrate.hidden_characters import escaped_lines
 from icemigrate.redaction import redact_secrets
-from icemigrate.render import display, phrases
+from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.system.activity import hidden_activity
 
@@ -68,7 +69,7 @@ class ProgressWriter:
             what = f"{event.table}: all of it is" if event.tables == 1 else f"{event.tables} tables are"
             self._line(f"  {what} published in one commit {took}")
         elif isinstance(event, FilesRewritten):
-            of = phrases.format_count(event.of, "file")
+            of = format_count(event.of, "file")
             self._line(self.style.dim(f"  {event.table}: {event.remaining:,} of {of} to rewrite"))
         elif isinstance(event, UndoStarted):
             self._line(f"  {self.style.bad('failed')}, undoing it: {_cut(event.reason)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from icemigrate.diagnostics import format_count
 from icemigrate.render import display, phrases
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.command_results import (
@@ -59,7 +60,7 @@ def rules_text(result: RulesResult, style: TerminalStyle) -> str:
         )
     changed = [rule for rule in result.rules if rule.level != rule.default]
     said = f", {len(changed)} with a level other than the default" if changed else ""
-    lines += ["", f"{result.project}: {phrases.format_count(len(result.rules), 'rule')}{said}."]
+    lines += ["", f"{result.project}: {format_count(len(result.rules), 'rule')}{said}."]
     return "\n".join(lines) + "\n"
 
 
@@ -112,7 +113,7 @@ def _skipped_table_line(kept: SkippedTable, style: TerminalStyle) -> str:
 def _summary(result: MaintainResult) -> str:
     counts = {part: sum(act.part == part for act in result.acts) for part in result.parts}
     parts = [
-        phrases.format_count(counts[part], *nouns)
+        format_count(counts[part], *nouns)
         for part, nouns in (
             ("trash", ("table to drop permanently", "tables to drop permanently")),
             ("snapshots", ("table with snapshots to expire", "tables with snapshots to expire")),
@@ -127,7 +128,7 @@ def _summary(result: MaintainResult) -> str:
         return f"{result.project} in {result.environment}: nothing to maintain."
     if result.done:
         took = display.elapsed_text(result.elapsed_ms)
-        tables = phrases.format_count(len({act.table for act in result.acts}), "table")
+        tables = format_count(len({act.table for act in result.acts}), "table")
         return f"Maintained {tables} in {result.environment} in {took}."
     return f"Maintenance: {', '.join(parts)}."
 
@@ -137,7 +138,7 @@ def reset_text(result: ResetResult, style: TerminalStyle) -> str:
     if result.is_empty:
         return f"{result.project} in {result.environment}: nothing to reset.\n"
     trashed = sum(t.action == "trash" for t in result.tables)
-    tables = phrases.format_count(trashed, "table")
+    tables = format_count(trashed, "table")
     if result.done:
         took = display.elapsed_text(result.elapsed_ms)
         return (
@@ -146,7 +147,7 @@ def reset_text(result: ResetResult, style: TerminalStyle) -> str:
         )
     lines = [style.dim(f"{result.project} → {result.environment}"), ""]
     lines += [f"  {_reset_line(table, style)}" for table in result.tables]
-    versions = phrases.format_count(result.versions, "version")
+    versions = format_count(result.versions, "version")
     return "\n".join(
         [*lines, "", style.bold(f"Reset: {tables} to the trash; the history forgets {versions}."), ""]
     )
@@ -159,5 +160,5 @@ def _reset_line(table: ResetTable, style: TerminalStyle) -> str:
     if table.action == "keep":
         return style.dim(f"· {name}: stays: {display.one_line(table.reason or '')}")
     number = len(table.references)
-    references = f", without {phrases.format_count(number, 'tag or branch', 'tags and branches')}"
+    references = f", without {format_count(number, 'tag or branch', 'tags and branches')}"
     return f"{style.symbol('~')} {name}: stays, because a migration adopted it{references if number else ''}"

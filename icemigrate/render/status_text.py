@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from icemigrate.diagnostics import format_count
 from icemigrate.render import display, phrases
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
@@ -180,7 +181,7 @@ def _status_line(status: Status) -> str:
         parts.append(f"{held} {_STATE_TEXTS['held']}")
     unrecorded = status.count("unrecorded")
     if unrecorded:
-        parts.append(f"{phrases.format_count(unrecorded, 'squash', 'squashes')} to record")
+        parts.append(f"{format_count(unrecorded, 'squash', 'squashes')} to record")
     wrong = status.count(*phrases.REFUSED_STATES)
     if wrong:
         parts.append(f"{wrong} refused by `plan`")
@@ -206,7 +207,7 @@ def history_text(history: HistoryResult, style: TerminalStyle) -> str:
     ]
     lines = text_columns(rows, ("at", "event", "version", "took", "by", "description"), style)
     if history.earlier:
-        earlier = phrases.format_count(history.earlier, "earlier event")
+        earlier = format_count(history.earlier, "earlier event")
         lines.append(style.dim(f"{earlier} not shown: the history table has them."))
     return "\n".join(lines) + "\n"
 
@@ -233,13 +234,13 @@ def apply_text(result: ApplyResult, style: TerminalStyle) -> str:
     if not result.applied:
         lines.append(phrases.nothing_line(result))
     elif result.is_baseline:
-        what = phrases.format_count(len(result.applied), "migration")
+        what = format_count(len(result.applied), "migration")
         lines.append(
             f"{style.good('Baselined')} {what} in {result.environment}: {', '.join(result.applied)}; "
             "no tables were changed."
         )
     else:
-        what = phrases.format_count(len(result.applied), "migration")
+        what = format_count(len(result.applied), "migration")
         took = display.elapsed_text(result.elapsed_ms)
         lines.append(
             f"{style.good('Applied')} {what} to {result.environment} in {took}: {', '.join(result.applied)}."
@@ -251,7 +252,7 @@ def reconcile_text(result: ReconcileResult, style: TerminalStyle) -> str:
     """The reconciled tables; notes were shown with the plan and its progress."""
     if not result.tables:
         return f"{phrases.NOTHING_TO_RECONCILE}\n"
-    what = phrases.format_count(len(result.tables), "table")
+    what = format_count(len(result.tables), "table")
     took = display.elapsed_text(result.elapsed_ms)
     names = ", ".join(map(display.one_line, result.tables))
     return f"{style.good('Reconciled')} {what} in {result.environment} in {took}: {names}.\n"
@@ -277,7 +278,7 @@ def rollback_text(result: RollbackResult, style: TerminalStyle) -> str:
         )
         lines.append(f"Nothing to roll back: {last}.")
     else:
-        what = phrases.format_count(len(result.rolled_back), "migration")
+        what = format_count(len(result.rolled_back), "migration")
         lines.append(
             f"{style.good('Rolled back')} {what} in {result.environment} "
             f"in {display.elapsed_text(result.elapsed_ms)}: {', '.join(result.rolled_back)}."
@@ -370,5 +371,5 @@ def import_text(result: ImportResult, style: TerminalStyle) -> str:
         head, *rest = result.content.splitlines(keepends=True)
         return "".join([head, *(f"# note: {display.note_line(note)}\n" for note in result.notes), *rest])
     notes = [style.dim(f"note: {display.note_line(note)}") for note in result.notes]
-    what = phrases.format_count(len(result.tables), "table")
+    what = format_count(len(result.tables), "table")
     return "\n".join([*notes, f"{style.good('wrote')} {display.path_text(result.path)}, with {what}"]) + "\n"
