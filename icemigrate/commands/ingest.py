@@ -10,12 +10,13 @@ from icemigrate.errors import UsageError
 from icemigrate.execution.spark_start import engine_of
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
-from icemigrate.pipeline.batch_commit import TableBatch
-from icemigrate.pipeline.ingest_stream import BatchResult, IngestSettings, ingest
+from icemigrate.pipeline.batch_result import BatchResult
+from icemigrate.pipeline.ingest_stream import IngestSettings, ingest
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
+from icemigrate.pipeline.run_totals import RunTotals, deferred_entries
 from icemigrate.project import Project
 from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
-from icemigrate.results.ingest_results import IngestedTable, IngestResult
+from icemigrate.results.ingest_results import IngestResult
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.table_session import TableSession, open_tables
@@ -58,23 +59,24 @@ def ingest_log(
     :raises EngineError: Spark or the storage failed; the next run repeats the batch.
     """
     settings = ingest_settings(project, request)
-    batches = list[BatchResult]()
+    totals = RunTotals()
 
     def remember(batch: BatchResult) -> None:
-        batches.append(batch)
+        totals.add(batch)
         on_batch(batch)
 
     with lock_log(settings.log), open_tables(project, environment) as session:
         _create_quarantine(session, settings.quarantine)
         engine = engine_of(session.environment, None, before_start)
         removed = ingest(session, engine.session, settings, remember, is_stopping)
+        deferred = deferred_entries(settings.log, settings.checkpoint)
         return IngestResult(
             project=project.name,
             environment=session.environment.environment.name,
-            batches=len(batches),
-            deferred=sum(batch.deferred for batch in batches),
+            batches=totals.batches,
+            deferred=deferred,
             removed_segments=removed,
-            tables=_totals(batches),
+            tables=totals.tables(deferred),
         )
 
 
@@ -121,23 +123,3 @@ def _create_quarantine(session: TableSession, name: TableName) -> None:
             f"table `{name}` cannot be the quarantine: it lacks {', '.join(missing)}",
             "give another name with `--quarantine`; the table is created",
         )
-
-
-def _totals(batches: list[BatchResult]) -> tuple[IngestedTable, ...]:
-    """What all batches did, by table; the problem is the last one."""
-    found = dict[tuple[str, str | None, str | None], list[TableBatch]]()
-    for batch in batches:
-        for table in batch.tables:
-            if table.entries:
-                found.setdefault((table.table, table.tenant, table.kind), []).append(table)
-    return tuple(
-        IngestedTable(
-            table=name,
-            tenant=tenant,
-            kind=kind,
-            entries=sum(one.entries for one in parts if one.problem is None),
-            rows=sum(one.rows for one in parts),
-            problem=next((one.problem for one in reversed(parts) if one.problem is not None), None),
-        )
-        for (name, tenant, kind), parts in sorted(found.items(), key=lambda item: item[0][0])
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from icemigrate.errors import ConflictError
+from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.table_properties import BATCH_PROPERTY
 from icemigrate.metadata_engine.data_files import DataFile
@@ -56,10 +56,15 @@ def by_table(results: Iterable[TableEntries]) -> list[list[TableEntries]]:
     return list(found.values())
 
 
-def commit_table(session: TableSession, batch: str, results: Sequence[TableEntries]) -> TableBatch:
+def commit_table(
+    session: TableSession, batch: str, results: Sequence[TableEntries], *, is_paused: bool = False
+) -> TableBatch:
     """Commit the files of one table, unless an earlier attempt of the batch did.
 
+    A table that another client drops or changes after the files were written has a problem.
+
     :param results: of all tasks for this table.
+    :param is_paused: whether the table was not tried: then no earlier attempt of the batch committed.
     :raises IcemigrateError: the catalog or the storage failed.
     """
     first = results[0]
@@ -75,13 +80,21 @@ def commit_table(session: TableSession, batch: str, results: Sequence[TableEntri
         rows,
         quarantined=sum(result.quarantined for result in results),
     )
+    if problem is not None and is_paused:
+        return replace(done, rows=0, problem=problem)
     if problem is not None:
         delete_files(files, session.store.files)
         found = session.find(session.parse(first.table)) if first.table else None
         if found is None or not is_committed(found, batch):
             return replace(done, rows=0, problem=problem)
     elif files:
-        _commit(session, first.table, batch, files, {result.layout for result in results if result.files})
+        layouts = {result.layout for result in results if result.files}
+        try:
+            _commit(session, first.table, batch, files, layouts)
+        except (UsageError, ConflictError) as error:
+            if first.tenant is None:
+                raise
+            return replace(done, rows=0, problem=error.message)
     return done
 
 
@@ -95,10 +108,15 @@ def _commit(
             delete_files(files, session.store.files)
             return RowChange(table, ())
         if layouts != {layout_of(table.metadata)}:
+            delete_files(files, session.store.files)
             raise ConflictError(
                 f"another client changed the columns of table `{name}` during the batch",
                 "run the command again: it repeats the batch",
             )
         return RowChange(table, files, summary=mark, properties=mark)
 
-    commit_rows(session, name, prepare)
+    try:
+        commit_rows(session, name, prepare)
+    except UsageError:  # the table was dropped
+        delete_files(files, session.store.files)
+        raise

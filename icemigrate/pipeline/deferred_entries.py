@@ -6,7 +6,7 @@ takes a segment back into the log once its batch is complete, so that an entry i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,14 @@ def drop_deferred(query: str, number: int, log: Path) -> None:
             remove_segment(path)
 
 
-def take_back(query: str, complete: int, log: Path) -> int:
+def take_back(
+    query: str, complete: int, log: Path, is_due: Callable[[int], bool] = lambda number: True
+) -> int:
     """Move deferred segments of complete batches back into the log.
 
     :param query: the id of the stream.
     :param complete: the number of its last complete batch; -1 for none.
+    :param is_due: whether the entries of a batch are tried again now.
     :returns: how many segments there are.
     """
     count = 0
@@ -62,7 +65,7 @@ def take_back(query: str, complete: int, log: Path) -> int:
         remove_abandoned(log / DEFERRED)  # the log has their entries
     for path in _deferred_segments(log):
         number, rest = _batch_of(path, query)
-        if number is not None and number <= complete:
+        if number is not None and number <= complete and is_due(number):
             move_segment(path, log / f"0-{query}-{number}-{rest}")
             count += 1
     return count

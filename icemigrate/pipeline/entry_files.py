@@ -15,7 +15,7 @@ import msgspec
 
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.errors import IcemigrateError
-from icemigrate.frozen import Frozen, replace
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.data_files import DataFile
@@ -56,6 +56,7 @@ class BatchContext(Frozen):
     :param names: declared names and those in the catalog.
     :param quarantine: the declared table of entries that cannot be read.
     :param reserved: names of tables that only icemigrate writes.
+    :param paused: problems by tenant and kind, of tables that are not written now.
     """
 
     settings: CatalogSettings
@@ -63,6 +64,7 @@ class BatchContext(Frozen):
     names: NamespaceMapping
     quarantine: TableName
     reserved: ReservedNames
+    paused: Mapping[tuple[str | None, str | None], str] = field(default_factory=dict)
 
 
 class TableEntries(Frozen):
@@ -101,12 +103,12 @@ class NoTable(IcemigrateError):
 class _TableFiles:
     """Collects the rows of one table and writes them as files."""
 
-    def __init__(self, writer: EntryFileWriter, name: TableName) -> None:
+    def __init__(self, writer: EntryFileWriter, name: TableName | None, problem: str | None = None) -> None:
         self._writer, self._name = writer, name
         self._target: LoadTarget | None = None
         self._pending = list[TelemetryRow]()
         self.files, self.entries, self.rows = list[DataFile](), 0, 0
-        self.problem: str | None = None
+        self.problem = problem
         self.stops = False
 
     def add(self, rows: list[TelemetryRow]) -> None:
@@ -123,6 +125,7 @@ class _TableFiles:
             return
         try:
             if self._target is None:
+                assert self._name is not None, "without a table there is a problem"
                 self._target = self._writer.target(self._name)
             self.files += self._writer.write_rows(rows, self._target)
             self.rows += len(rows)
@@ -139,7 +142,7 @@ class _TableFiles:
         """The files, after the last row."""
         self.flush()
         return TableEntries(
-            table=str(self._name),
+            table="" if self._name is None else str(self._name),
             tenant=tenant,
             kind=kind,
             files=tuple(self.files),
@@ -165,11 +168,10 @@ class EntryFileWriter:
     def write(self, tenant: str, kind: EntryKind, entries: Iterable[Mapping[str, Any]]) -> TableEntries:
         """Write the entries of one table; those that cannot be read are in the quarantine."""
         name = self._context.tables.table(tenant, kind)
+        problem = self._context.paused.get((tenant, kind.value))
         if name is None:
-            count = sum(1 for _ in entries)
             problem = f"no table is given for {kind.value}"
-            return TableEntries("", tenant, kind.value, entries=count, problem=problem)
-        files, unreadable = _TableFiles(self, name), 0
+        files, unreadable = _TableFiles(self, name, problem), 0
         for entry in entries:
             try:
                 encoding = PayloadEncoding(entry["encoding"])

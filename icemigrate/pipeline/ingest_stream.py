@@ -16,10 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.errors import EngineError
-from icemigrate.frozen import Frozen
+from icemigrate.errors import CatalogError, EngineError
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
+from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
 from icemigrate.pipeline.deferred_entries import defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
 from icemigrate.pipeline.drained_totals import record_totals
@@ -32,6 +33,7 @@ from icemigrate.pipeline.entry_files import (
 )
 from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
+from icemigrate.pipeline.table_retries import TableRetries
 from icemigrate.project.tenant_tables import TenantTables
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.table_data.table_session import TableSession
@@ -44,8 +46,7 @@ if TYPE_CHECKING:
 _SOURCE = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's source ``binaryFile``."""
 _MAINTENANCE_SECONDS = 60
-"""How often a continuous run seals what killed writers left, tries deferred entries again, and removes old
-segments."""
+"""How often a continuous run seals what killed writers left, and removes old segments."""
 _POLL_SECONDS = 1
 """How often a run looks for a request to stop."""
 
@@ -68,30 +69,6 @@ class IngestSettings(Frozen):
     segments_per_batch: int = 64
     interval_s: float | None = None
     retention_s: float | None = None
-
-
-class BatchResult(Frozen):
-    """What a batch did.
-
-    :param number: from 0, within the checkpoint.
-    :param deferred: entries that stay in the log, because their table has a problem.
-    """
-
-    number: int
-    tables: tuple[TableBatch, ...]
-    deferred: int = 0
-
-    @property
-    def entries(self) -> int:
-        """The entries that tables have now, without the quarantined ones."""
-        return sum(table.entries for table in self.tables if table.problem is None and table.tenant)
-
-    @property
-    def table_count(self) -> int:
-        """The tables that have them."""
-        return sum(
-            table.problem is None and table.tenant is not None and table.entries > 0 for table in self.tables
-        )
 
 
 def ingest(
@@ -117,7 +94,7 @@ def ingest(
             _use_own_python(spark)
             query = _start(spark, settings, batches)
             try:
-                removed = _watch(query, settings, stopping)
+                removed = _watch(query, settings, stopping, batches.retries)
             except Exception:
                 # The caller gives up the lock of the log.  A second Ctrl-C does not wait for the batch.
                 _end(query, batches)
@@ -130,7 +107,7 @@ def ingest(
     return removed + _remove_drained(settings)
 
 
-def _watch(query: Any, settings: IngestSettings, stopping: threading.Event) -> int:
+def _watch(query: Any, settings: IngestSettings, stopping: threading.Event, retries: TableRetries) -> int:
     """Wait for the end of a stream or a request to stop, and maintain the log of a continuous run.
 
     :returns: how many drained segments are removed.
@@ -138,8 +115,10 @@ def _watch(query: Any, settings: IngestSettings, stopping: threading.Event) -> i
     waited = removed = 0
     while not query.awaitTermination(_POLL_SECONDS):
         waited += _POLL_SECONDS
+        if settings.interval_s is not None:
+            _retry_tables(settings, retries)
         if settings.interval_s is not None and waited >= _MAINTENANCE_SECONDS:
-            _return_segments(settings)
+            seal_abandoned(settings.log)
             removed += _remove_drained(settings)
             waited = 0
         if stopping.is_set():
@@ -158,6 +137,15 @@ def _return_segments(settings: IngestSettings) -> None:
     seal_abandoned(settings.log)
     if (id_ := stream_id(settings.checkpoint)) is not None:
         take_back(id_, last_complete(settings.checkpoint), settings.log)
+
+
+def _retry_tables(settings: IngestSettings, retries: TableRetries) -> None:
+    """Take the deferred entries of tables that are tried again back into the log."""
+    due = retries.due_batches(time.monotonic())
+    if due and (id_ := stream_id(settings.checkpoint)) is not None:
+        complete = last_complete(settings.checkpoint)
+        take_back(id_, complete, settings.log, due.__contains__)
+        retries.forget(number for number in due if number <= complete)
 
 
 def _remove_drained(settings: IngestSettings) -> int:
@@ -194,6 +182,7 @@ class _Batches:
     """The batches of a run.
 
     :ivar failure: the error that ended it.
+    :ivar retries: the tables that have a problem.
     """
 
     def __init__(
@@ -202,6 +191,7 @@ class _Batches:
         self._session, self._settings, self._on_batch = session, settings, on_batch
         self._is_running = threading.Lock()
         self.failure: Exception | None = None
+        self.retries = TableRetries()
         environment = session.environment
         self._context = BatchContext(
             environment.catalog.settings,
@@ -232,28 +222,43 @@ class _Batches:
         ordered = entries.repartition("tenant", "kind").sortWithinPartitions(
             "tenant", "kind", "segment", "offset"
         )
-        rows = ordered.mapInArrow(partial(file_batches, self._context), FILE_COLUMNS).collect()
+        clock, paused = PhaseClock(), self.retries.paused(time.monotonic())
+        with clock.phase("write files"):
+            context = replace(self._context, paused=paused)
+            rows = ordered.mapInArrow(partial(file_batches, context), FILE_COLUMNS).collect()
         results = [read_result(row) for row in rows]
-        _require_running(results)
-        committed = tuple(
-            commit_table(self._session, f"{id_}-{number}", found) for found in by_table(results)
-        )
+        _require_running(self._session, results)
+        committed = list[TableBatch]()
+        for found in by_table(results):
+            with clock.phase("commit table", found[0].table):
+                is_paused = (found[0].tenant, found[0].kind) in paused
+                committed.append(commit_table(self._session, f"{id_}-{number}", found, is_paused=is_paused))
         failed = [table for table in committed if table.problem is not None]
         deferred = 0
         if failed:
-            deferred = defer_entries(_of_tables(entries, failed), id_, number, self._settings.log)
-        record_totals(self._settings.checkpoint, number, committed)
-        return BatchResult(number, committed, deferred)
+            with clock.phase("defer entries"):
+                deferred = defer_entries(_of_tables(entries, failed), id_, number, self._settings.log)
+        with clock.phase("record totals"):
+            record_totals(self._settings.checkpoint, number, committed)
+        outcomes = self.retries.record(number, committed, paused, time.monotonic())
+        return BatchResult(number, tuple(committed), deferred, outcomes, clock.phases)
 
 
-def _require_running(results: Sequence[TableEntries]) -> None:
-    """Stop the batch where the catalog or the storage failed.
+def _require_running(session: TableSession, results: Sequence[TableEntries]) -> None:
+    """Stop the batch where the catalog or the storage failed, and not only tables of it.
 
     :raises EngineError: it did.
     """
-    for result in results:
-        if result.stops:
-            raise EngineError(f"table `{result.table}`: {result.problem}", "run the command again")
+    stopped = next((result for result in results if result.stops), None)
+    if stopped is None:
+        return
+    failure = EngineError(f"table `{stopped.table}`: {stopped.problem}", "run the command again")
+    if any(result.stops and result.tenant is None for result in results):
+        raise failure
+    try:
+        session.find(session.parse(stopped.table))
+    except (CatalogError, EngineError):
+        raise failure from None
 
 
 def _of_tables(entries: DataFrame, tables: Sequence[TableBatch]) -> DataFrame:

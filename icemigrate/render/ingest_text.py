@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display
-from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
 from icemigrate.render.text_columns import text_columns
 from icemigrate.results.ingest_results import IngestResult
 
 SHOWN_PROBLEMS = 20
+
+
+class _Table(Protocol):
+    @property
+    def tenant(self) -> str | None: ...
+    @property
+    def kind(self) -> str | None: ...
+    @property
+    def problem(self) -> str | None: ...
+
+
+class _Outcomes(Protocol):
+    @property
+    def failed(self) -> Sequence[_Table]: ...
+    @property
+    def recovered(self) -> Sequence[_Table]: ...
 
 
 class _Batch(Protocol):
@@ -22,13 +39,26 @@ class _Batch(Protocol):
     def entries(self) -> int: ...
     @property
     def table_count(self) -> int: ...
+    @property
+    def outcomes(self) -> _Outcomes: ...
 
 
 def batch_text(batch: _Batch) -> str:
-    """One line after each batch."""
+    """A line for each batch, each table with a new problem, and each table without its problem."""
     deferred = f", {format_count(batch.deferred, 'stays', 'stay')} in the log" if batch.deferred else ""
     tables = format_count(batch.table_count, "table", "tables")
-    return f"batch {batch.number}: {format_count(batch.entries, 'entry', 'entries')} in {tables}{deferred}\n"
+    entries = format_count(batch.entries, "entry", "entries")
+    lines = [f"batch {batch.number}: {entries} in {tables}{deferred}"]
+    failed, recovered = batch.outcomes.failed, batch.outcomes.recovered
+    lines += [problem_line(one.tenant, one.kind, one.problem, PLAIN_STYLE) for one in failed[:SHOWN_PROBLEMS]]
+    if len(failed) > SHOWN_PROBLEMS:
+        lines.append(f"and {len(failed) - SHOWN_PROBLEMS:,} more with a problem")
+    lines += [
+        f"recovered {display.one_line(f'{one.tenant}, {one.kind}')}" for one in recovered[:SHOWN_PROBLEMS]
+    ]
+    if len(recovered) > SHOWN_PROBLEMS:
+        lines.append(f"and {len(recovered) - SHOWN_PROBLEMS:,} more without a problem")
+    return "\n".join(lines) + "\n"
 
 
 def problem_line(tenant: str | None, kind: str | None, problem: str | None, style: TerminalStyle) -> str:

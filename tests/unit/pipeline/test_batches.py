@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from icemigrate.errors import ConflictError, ExitCode, UsageError
+from icemigrate.errors import CatalogError, EngineError, ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.table_store import StoredTable
-from icemigrate.pipeline import ingest_stream
+from icemigrate.pipeline import batch_commit, ingest_stream
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table, is_committed
-from icemigrate.pipeline.entry_files import BatchContext, EntryFileWriter, file_batches, read_result
+from icemigrate.pipeline.entry_files import (
+    BatchContext,
+    EntryFileWriter,
+    TableEntries,
+    file_batches,
+    read_result,
+)
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.segment_entries import entry_batches
+from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.project.tenant_tables import may_be_equal, tenant_tables
 from icemigrate.table_data.load_database import open_load_database
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.query_tables import query_table
+from icemigrate.table_data.row_commit import PrepareChange, commit_rows
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import reserved_of
 from icemigrate.wal import Entry, EntryKind
@@ -110,7 +118,11 @@ def test_an_error_beside_the_stream_ends_it_after_its_batch(
 
 
 def run(
-    session: TableSession, entries: Iterable[Entry], batch: str = "q-0", damage: bool = False
+    session: TableSession,
+    entries: Iterable[Entry],
+    batch: str = "q-0",
+    damage: bool = False,
+    paused: Mapping[TableKey, str] | None = None,
 ) -> list[TableBatch]:
     """Write and commit one batch, as Spark's tasks and its driver do."""
     encoder = SegmentEncoder()
@@ -126,14 +138,22 @@ def run(
     ordered = table.sort_by([("tenant", "ascending"), ("kind", "ascending"), ("offset", "ascending")])
     environment = session.environment
     context = BatchContext(
-        environment.catalog.settings, TABLES, environment.names, QUARANTINE, reserved_of(environment)
+        environment.catalog.settings,
+        TABLES,
+        environment.names,
+        QUARANTINE,
+        reserved_of(environment),
+        paused or {},
     )
     results = [
         read_result(Row(row))
         for result in file_batches(context, ordered.to_batches())
         for row in result.to_pylist()
     ]
-    return [commit_table(session, batch, found) for found in by_table(results)]
+    return [
+        commit_table(session, batch, found, is_paused=(found[0].tenant, found[0].kind) in context.paused)
+        for found in by_table(results)
+    ]
 
 
 class Row:
@@ -264,14 +284,91 @@ def test_what_cannot_be_read_is_quarantined_with_the_reason(project: TableProjec
         assert len(rows(session, "otel.acme_traces")) == 1
 
 
-def test_a_changed_table_refuses_files_of_its_earlier_columns(
+def parquet_files(project: TableProject) -> list[Path]:
+    return list(project.folder.joinpath(".icemigrate", "warehouse", "otel").rglob("*.parquet"))
+
+
+def change_before_commit(
+    monkeypatch: pytest.MonkeyPatch, session: TableSession, change: Callable[[str], None]
+) -> None:
+    """Let another client change the table of acme after the files of a batch are written."""
+
+    def commit(session: TableSession, name: str, prepare: PrepareChange) -> Any:
+        if "acme" in name:
+            change(name)
+        return commit_rows(session, name, prepare)
+
+    monkeypatch.setattr(batch_commit, "commit_rows", commit)
+
+
+def test_a_table_that_changes_during_a_batch_does_not_stop_the_others(
     project: TableProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from icemigrate.pipeline import batch_commit
+    real = batch_commit.layout_of
 
-    monkeypatch.setattr(batch_commit, "layout_of", lambda _: "1/0")
-    with project.tables() as session, pytest.raises(ConflictError, match="changed the columns of table"):
-        run(session, [entry("acme", spans(1))])
+    def change(name: str) -> None:
+        monkeypatch.setattr(batch_commit, "layout_of", lambda _: "9/9")
+
+    entries = [entry("acme", spans(1)), entry("globex", spans(2))]
+    with project.tables() as session, monkeypatch.context() as patch:
+        change_before_commit(patch, session, change)
+        first = run(session, entries[:1])
+        monkeypatch.setattr(batch_commit, "layout_of", real)
+        second = run(session, entries[1:])
+    problem = "another client changed the columns of table `otel.acme_traces` during the batch"
+    assert [(one.rows, one.problem) for one in (*first, *second)] == [(0, problem), (1, None)]
+    assert len(parquet_files(project)) == 1
+
+
+def test_a_table_that_is_dropped_during_a_batch_does_not_stop_the_others(
+    project: TableProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with project.tables() as session:
+        entries = [entry("acme", spans(1)), entry("globex", spans(2))]
+        find = session.find
+        gone = set[str]()
+        change_before_commit(monkeypatch, session, gone.add)
+        monkeypatch.setattr(session, "find", lambda name: None if str(name) in gone else find(name))
+        done = run(session, entries)
+    assert [(one.rows, one.problem) for one in done] == [
+        (0, "there is no table `otel.acme_traces`"),
+        (1, None),
+    ]
+    assert len(parquet_files(project)) == 1
+
+
+def test_a_paused_table_gets_no_files_and_unreadable_entries_are_quarantined(project: TableProject) -> None:
+    entries = [entry("acme", spans(1)), entry("acme", b"{"), entry("acme", b"{", EntryKind.LOGS)]
+    with project.tables() as session:
+        done = run(session, entries, paused={("acme", "traces"): "no right"})
+        found = rows(session, str(QUARANTINE))
+    assert [(one.kind, one.entries, one.problem, one.quarantined) for one in done] == [
+        ("logs", 0, "no table is given for logs", 1),
+        ("traces", 1, "no right", 1),
+        (None, 2, None, 0),
+    ]
+    assert [row["kind"] for row in found] == ["logs", "traces"]
+
+
+@pytest.mark.parametrize("is_reachable", [True, False])
+def test_a_storage_that_fails_for_one_table_alone_does_not_stop_the_batch(
+    project: TableProject, is_reachable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = TableEntries("otel.acme_traces", "acme", "traces", problem="access denied", stops=True)
+    with project.tables() as session:
+        if is_reachable:
+            ingest_stream._require_running(session, [failed])
+            quarantine = TableEntries(str(QUARANTINE), problem="access denied", stops=True)
+            with pytest.raises(EngineError, match=r"`otel\.quarantine`: access denied"):
+                ingest_stream._require_running(session, [quarantine])
+            return
+
+        def fail(_name: TableName) -> None:
+            raise CatalogError("no answer")
+
+        monkeypatch.setattr(session, "find", fail)
+        with pytest.raises(EngineError, match=r"`otel\.acme_traces`: access denied"):
+            ingest_stream._require_running(session, [failed])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,19 @@
+"""Texts of `ingest` while it runs."""
+
+from __future__ import annotations
+
+from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.batch_result import BatchResult
+from icemigrate.pipeline.table_retries import TableOutcomes
+from icemigrate.render.ingest_text import batch_text
+
+
+def test_a_batch_has_a_line_and_each_new_problem_has_one() -> None:
+    failed = tuple(TableBatch("t", f"t{number}", "logs", 1, 0, "no\nright") for number in range(30))
+    done = TableBatch("t", "acme", "logs", 2, 5)
+    outcomes = TableOutcomes(failed, (done,))
+    lines = batch_text(BatchResult(4, (*failed, done), 30, outcomes)).splitlines()
+    assert lines[:2] == ["batch 4: 2 entries in 1 table, 30 stay in the log", "deferred  t0, logs: no right"]
+    assert lines[-2:] == ["and 10 more with a problem", "recovered acme, logs"]
+    assert len(lines) == 23
+    assert batch_text(BatchResult(5, (done,))) == "batch 5: 2 entries in 1 table\n"
