@@ -42,6 +42,8 @@ OPENS = {
     "table_data/generated_rows.py": "files of a temporary folder",
     "table_data/load_database.py": "a temporary folder",
     "table_data/parquet_output.py": "files of that folder",
+    "metadata_engine/parquet_metrics.py": "files of that folder",
+    "metadata_engine/file_stores.py": "files of that folder",
     "wal/log_folder.py": "the folder of a log, which its user names",
     "commands/test.py": "a temporary folder",
     "commands/desired_sources.py": "the folder of a declaration, named on the command line",

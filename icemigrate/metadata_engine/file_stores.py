@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import urlsplit
 
 from icemigrate.catalog.catalog_port import CatalogSettings
@@ -14,7 +16,7 @@ from icemigrate.catalog.pyiceberg_config import ignore_working_directory
 from icemigrate.catalog.pyiceberg_files import file_io, first_line, missing_extra
 from icemigrate.errors import EngineError, IcemigrateError, os_error_reason
 from icemigrate.system.deadline import DeadlineExceeded, call_with_deadline
-from icemigrate.system.file_writes import create_durable, delete_regular
+from icemigrate.system.file_writes import create_durable, delete_regular, link_durable
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -47,13 +49,26 @@ class TableFiles:
 
     def write(self, location: str, *content: bytes) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
+        self._create(location, lambda path: create_durable(path, *content), BytesIO(b"".join(content)))
+
+    def write_file(self, location: str, source: Path) -> None:
+        """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
+        with source.open("rb") as stream:
+            self._create(location, lambda path: link_durable(path, source), stream)
+
+    def _create(self, location: str, create: Callable[[Path], None], content: BinaryIO) -> None:
+        """Create a file.
+
+        :param create: creates a local one.
+        :param content: of another one.
+        """
         path = local_target(location)
         try:
             if path is None:
-                self._write_remote(location, b"".join(content))
+                self._write_remote(location, content)
                 return
             self._require_local(location, path)
-            create_durable(path, *content)
+            create(path)
         except IcemigrateError:
             raise
         except FileExistsError:
@@ -96,11 +111,10 @@ class TableFiles:
                 "set the catalog's `warehouse` to a local folder, or change the table's location",
             )
 
-    def _write_remote(self, location: str, content: bytes) -> None:
+    def _write_remote(self, location: str, content: BinaryIO) -> None:
         seconds, storage = self._settings.timeout_s, self._storage(location)
         stream = call_with_deadline(seconds, lambda: storage.new_output(location).create())
-        for start in range(0, len(content), _PART):
-            part = content[start : start + _PART]
+        while part := content.read(_PART):
             call_with_deadline(seconds, partial(stream.write, part))
         call_with_deadline(seconds, stream.close)
 

@@ -11,7 +11,8 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from io import BytesIO
+from io import SEEK_END, BytesIO
+from pathlib import Path
 from typing import Any
 
 from icemigrate.frozen import Frozen, replace
@@ -42,13 +43,14 @@ class _Column(Frozen):
 
 def describe_data_file(
     location: str,
-    content: bytes,
+    content: bytes | Path,
     fields: Sequence[Field],
     metadata: Json,
     nan_counts: Mapping[FieldPath, int] | None = None,
 ) -> DataFile:
     """What a manifest says about a Parquet file.
 
+    :param content: of the file, or the path of a copy on this machine.
     :param fields: that the file has, in order.
     :param metadata: of the table, whose properties choose the metrics.
     :param nan_counts: numbers of values that are not a number, by column.  Without one for a column, its
@@ -57,9 +59,12 @@ def describe_data_file(
     """
     import pyarrow.parquet as pq
 
-    footer = pq.ParquetFile(BytesIO(content)).metadata
+    source = content.open("rb") if isinstance(content, Path) else BytesIO(content)
+    with source:
+        footer = pq.ParquetFile(source).metadata
+        size = source.seek(0, SEEK_END)
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
-    out = DataFile(location, len(content), footer.num_rows)
+    out = DataFile(location, size, footer.num_rows)
     sizes, counts, nulls, nans = (dict[int, int]() for _ in range(4))
     lower, upper = dict[int, bytes](), dict[int, bytes]()
     for number, column in enumerate(_columns(fields)):

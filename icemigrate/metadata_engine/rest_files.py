@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -56,6 +57,10 @@ class RestFiles:
     def write(self, location: str, *content: bytes) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
         self._files(location).write(location, *content)
+
+    def write_file(self, location: str, source: Path) -> None:
+        """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
+        self._files(location).write_file(location, source)
 
     def delete(self, location: str) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""

@@ -9,6 +9,7 @@ and ``TableRequirement``).  A SQL catalog has no server that applies them:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from icemigrate.errors import EngineError
@@ -92,6 +93,14 @@ class FileStore(Protocol):
 
         :param content: one part after another.
         :raises EngineError: it exists, or the storage refuses it.
+        """
+        ...
+
+    def write_file(self, location: str, source: Path) -> None:
+        """Create a file from a temporary file of this process, as :meth:`write` does.
+
+        :param source: complete; from now on, it may only be removed.
+        :raises EngineError: the location exists, or the storage refuses it.
         """
         ...
 

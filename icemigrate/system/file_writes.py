@@ -24,6 +24,8 @@ from icemigrate.system.repository_boundary import (
 
 _MOST_PARTS = 512
 """How many parts one call writes; Linux accepts 1024."""
+_PART = 8 << 20
+"""In bytes."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -172,9 +174,43 @@ def create_durable(path: Path, *data: bytes) -> None:
     """
     make_durable_folder(path.parent)
     number = os.open(path, _NEW, 0o666)
+    with _complete(path, number):
+        _write_parts(number, data)
+
+
+def link_durable(path: Path, source: Path) -> None:
+    """Create a file of a table from a temporary file; see :func:`create_durable`.
+
+    On one file system nothing is copied: both paths name the same file afterwards.
+
+    :param source: complete; from now on, it may only be removed.
+    :raises FileExistsError: the path exists, also as a link.
+    :raises OSError: it cannot be written; no part of it is left.
+    """
+    make_durable_folder(path.parent)
+    try:
+        os.link(source, path, follow_symlinks=False)
+    except FileExistsError:
+        raise
+    except OSError:  # another file system, or one without hard links
+        number = os.open(path, _NEW, 0o666)
+        with _complete(path, number), source.open("rb") as stream:
+            while part := stream.read(_PART):
+                _write_parts(number, (part,))
+        return
+    with _complete(path, os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)):
+        pass
+
+
+@contextmanager
+def _complete(path: Path, number: int) -> Iterator[None]:
+    """Make a new file and its name durable at the end of the block; remove it where the block fails.
+
+    :param number: of the open file; it is closed.
+    """
     try:
         try:
-            _write_parts(number, data)
+            yield
             os.fsync(number)
         finally:
             os.close(number)

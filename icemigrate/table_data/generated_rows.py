@@ -109,11 +109,10 @@ class _GeneratedFiles:
         added = list[DataFile]()
         try:
             for number, path in enumerate(self.write()):
-                content = path.read_bytes()
-                path.unlink()
                 location = f"{self.target.data_folder}/{number:05d}-0-{uuid.uuid4()}-00001.parquet"
-                added.append(describe_data_file(location, content, self.target.columns, self.target.metadata))
-                files.write(location, content)
+                added.append(describe_data_file(location, path, self.target.columns, self.target.metadata))
+                files.write_file(location, path)
+                path.unlink()
         except BaseException:
             delete_files(added, files)
             raise

@@ -18,7 +18,9 @@ def given_source(data: Any) -> RowSource:
 
     :raises UsageError: it is of a kind that is not known, or its library or Arrow cannot convert it.
     """
-    pa = require_pyarrow()
+    require_pyarrow()
+    import pyarrow as pa
+
     if isinstance(data, Mapping):
         return _mapping_source(data, pa)
     if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):

@@ -7,9 +7,11 @@ import gzip
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from threading import Thread
+from typing import BinaryIO, cast
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import MissingExtra, UsageError, extra_hint, os_error_reason
@@ -181,13 +183,17 @@ def _unpacked(file: InputFile, folder: Path) -> InputFile:
     return file
 
 
-def require_pyarrow() -> Any:
-    """The library.
+def require_pyarrow() -> None:
+    """Check that pyarrow is installed, and begin to import it.
 
     :raises MissingExtra: it is not installed.
     """
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise MissingExtra("pyarrow is not installed", extra_hint("table")) from error
-    return pyarrow
+    if find_spec("pyarrow") is None:
+        raise MissingExtra("pyarrow is not installed", extra_hint("table"))
+    # It takes as long as all else that a short command imports, and DuckDB reads rows meanwhile.
+    Thread(target=_import_pyarrow, daemon=True).start()
+
+
+def _import_pyarrow() -> None:
+    with suppress(ImportError):  # the import that needs it raises the error again
+        import pyarrow.parquet  # noqa: F401

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ from icemigrate.table_data.row_relations import missing_required
 
 _CODECS = {"zstd", "snappy", "gzip", "lz4", "brotli", "uncompressed"}
 _LARGEST_FILE = 128 * 1024 * 1024
-"""In bytes; a file is in memory while it is copied."""
+"""In bytes; Arrow has a file in memory that it writes again."""
 BYTES = WorkUnit(format_size)
 _LOADED, _PARTITIONS = "_icemigrate_loaded", "_icemigrate_partitions"
 """Names of relations in SQL that no column has."""
@@ -196,15 +195,15 @@ def _copy_each(
     :param add: takes the size of each copied file.
     """
     for number, file in enumerate(written):
-        content, nan_counts = _exact(file.path, target)
+        path, nan_counts = _exact(file.path, target)
         folder = "/".join((target.data_folder, *_folder_names(target, file.partition)))
         location = f"{folder}/{number:05d}-0-{uuid.uuid4()}-00001.parquet"
-        found = describe_data_file(location, content, target.columns, target.metadata, nan_counts)
+        found = describe_data_file(location, path, target.columns, target.metadata, nan_counts)
         if found.records == 0:
             continue
         copied.append(replace(found, partition=file.partition, sort_order_id=order_id))
-        files.write(location, content)
-        add(len(content))
+        files.write_file(location, path)
+        add(found.size)
 
 
 def delete_files(written: Sequence[DataFile], files: FileStore) -> None:
@@ -220,21 +219,21 @@ def _folder_names(target: LoadTarget, partition: Sequence[Any]) -> Iterator[str]
         yield re.sub("[^A-Za-z0-9_.=-]", "_", text)[:_LARGEST_PART]
 
 
-def _exact(path: Path, target: LoadTarget) -> tuple[bytes, dict[FieldPath, int] | None]:
-    """The content of a file, whose columns have the types that the specification requires.
+def _exact(path: Path, target: LoadTarget) -> tuple[Path, dict[FieldPath, int] | None]:
+    """A file whose columns have the types that the specification requires.
 
     Where Arrow writes it again, the second value has its numbers of values that are not a number.
     """
     if all(is_exact(column.type) for column in target.columns):
-        return path.read_bytes(), None
+        return path, None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema = arrow_schema(target.columns)
-    stream = BytesIO()
+    exact = path.with_suffix(".exact")
     try:
         table = pq.read_table(path, partitioning=None).cast(schema)
     except pa.ArrowInvalid as error:
         raise EngineError(f"a row does not fit table `{target.name}`: {error}") from error
-    pq.write_table(table, stream, compression="zstd", store_schema=False, store_decimal_as_integer=True)
-    return stream.getvalue(), count_arrow_nans(target.columns, table)
+    pq.write_table(table, exact, compression="zstd", store_schema=False, store_decimal_as_integer=True)
+    return exact, count_arrow_nans(target.columns, table)

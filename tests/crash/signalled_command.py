@@ -66,7 +66,7 @@ def _prepare(stage: str, number: int) -> None:
     if stage == "statement":
         _during_statement(number)
     elif stage == "data file":
-        _after(TableFiles, "write", lambda location, _content: location.endswith(".parquet"), number)
+        _after(TableFiles, "write_file", lambda *_args: True, number)
     elif stage == "manifest":
         _after(TableFiles, "write", lambda location, _content: location.endswith(".avro"), number)
     else:

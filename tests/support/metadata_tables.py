@@ -37,6 +37,9 @@ class LocalFiles:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"".join(content))
 
+    def write_file(self, location: str, source: Path) -> None:
+        self.write(location, source.read_bytes())
+
     def delete(self, location: str) -> None:
         Path(location).unlink(missing_ok=True)
 

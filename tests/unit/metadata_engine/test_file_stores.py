@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -157,3 +158,51 @@ def test_a_local_file_has_all_parts_however_few_bytes_a_call_writes(
     assert (tmp_path / "metadata" / "a.json").read_bytes() == b"".join(parts)
     files(warehouse=str(tmp_path)).write(f"{location}.empty")
     assert files().read(f"{location}.empty") == b""
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_temporary_file_becomes_a_file_of_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    def link(*_: object, **__: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", link)
+    source = tmp_path / "source"
+    source.write_bytes(b"rows" * 1000)
+    local, target = files(warehouse=str(tmp_path)), tmp_path / "data" / "a.parquet"
+    local.write_file(str(target), source)
+    source.unlink()
+    assert target.read_bytes() == b"rows" * 1000
+    assert [path.name for path in target.parent.iterdir()] == ["a.parquet"]
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_temporary_file_replaces_nothing_and_a_failure_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    source, target = tmp_path / "source", tmp_path / "a.parquet"
+    source.write_bytes(b"rows")
+    target.symlink_to(tmp_path / "elsewhere")
+    local = files(warehouse=str(tmp_path))
+    if not has_links:
+        monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises(EngineError, match="exists already"):
+        local.write_file(str(target), source)
+    target.unlink()
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(EngineError, match="no space left"):
+        local.write_file(str(target), source)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_a_temporary_file_is_uploaded_in_parts(storage: Storage, tmp_path: Path) -> None:
+    content = bytes(range(256)) * 10_000
+    (tmp_path / "source").write_bytes(content)
+    files().write_file(LOCATION, tmp_path / "source")
+    assert storage.files[LOCATION] == content
+    assert max(map(len, storage.parts)) == 1 << 20
