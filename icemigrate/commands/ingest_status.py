@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from icemigrate.errors import EngineError
 from icemigrate.pipeline.drained_segments import drained_segments
-from icemigrate.pipeline.drained_totals import TenantTotals, read_totals
-from icemigrate.pipeline.stream_checkpoint import last_complete
+from icemigrate.pipeline.drained_totals import DrainedTotals, TenantTotals, read_complete_totals
 from icemigrate.pipeline.waiting_entries import WaitingEntries, waiting_entries
 from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus
 
 DEFAULT_CHECKPOINT = "checkpoint"
 """The folder in the log."""
+_TRIES = 20
 
 
 def ingest_status(log: Path, checkpoint: Path | None, now_ns: int) -> IngestStatus:
@@ -23,11 +24,11 @@ def ingest_status(log: Path, checkpoint: Path | None, now_ns: int) -> IngestStat
     :raises EngineError: the checkpoint cannot be read.
     """
     folder = checkpoint or log / DEFAULT_CHECKPOINT
-    # The number first: a batch that completes meanwhile counts as waiting, never as missing.
-    complete = last_complete(folder)
-    drained = {(one.tenant, one.kind): one for one in read_totals(folder, complete)}
-    waiting = {(one.tenant, one.kind): one for one in waiting_entries(log, folder, complete)}
-    tenants = [_tenant(key, waiting.get(key), drained.get(key), now_ns) for key in {**drained, **waiting}]
+    complete, totals, waits = _read(log, folder)
+    drained = {(one.tenant, one.kind): one for one in totals.tenants}
+    waiting = {(one.tenant, one.kind): one for one in waits}
+    keys = {**drained, **waiting}
+    tenants = [_tenant(key, waiting.get(key), drained.get(key), totals, now_ns) for key in keys]
     ages = [one.oldest_age_s for one in tenants if one.oldest_age_s is not None]
     return IngestStatus(
         log=str(log),
@@ -36,8 +37,27 @@ def ingest_status(log: Path, checkpoint: Path | None, now_ns: int) -> IngestStat
         oldest_age_s=max(ages, default=None),
         ingested=sum(one.ingested for one in tenants),
         quarantined=sum(one.quarantined for one in tenants),
+        entries_per_s=sum(one.entries_per_s for one in tenants),
+        rows_per_s=totals.rate(totals.recent_rows + totals.before_rows, now_ns / 1e9),
         drained_segments=len(drained_segments(log, folder, complete)),
         tenants=tuple(sorted(tenants, key=_order)),
+    )
+
+
+def _read(log: Path, checkpoint: Path) -> tuple[int, DrainedTotals, tuple[WaitingEntries, ...]]:
+    """The number of the last complete batch, the totals up to it, and what waits after it.
+
+    :raises EngineError: the checkpoint cannot be read, or batches complete faster than the log is read.
+    """
+    for _ in range(_TRIES):
+        complete, totals = read_complete_totals(checkpoint)
+        # With this number, a batch that completes meanwhile counts as waiting, and is never missing.
+        waiting = waiting_entries(log, checkpoint, complete)
+        if waiting is not None:
+            return complete, totals, waiting
+    raise EngineError(
+        f"`ingest` removes segments of {log} faster than this command reads them",
+        "set a longer `retention`, or run the command again when less waits",
     )
 
 
@@ -45,6 +65,7 @@ def _tenant(
     key: tuple[str | None, str | None],
     waiting: WaitingEntries | None,
     drained: TenantTotals | None,
+    totals: DrainedTotals,
     now_ns: int,
 ) -> TenantIngestStatus:
     oldest = None if waiting is None else waiting.oldest_ns
@@ -57,8 +78,18 @@ def _tenant(
         ingested=0 if drained is None else drained.entries,
         rows=0 if drained is None else drained.rows,
         quarantined=0 if drained is None else drained.quarantined,
+        entries_per_s=0.0 if drained is None else totals.rate(drained.recent + drained.before, now_ns / 1e9),
         problem=None if drained is None else drained.problem,
+        failures=0 if drained is None else drained.failures,
+        problem_age_s=_age_s(drained, now_ns),
     )
+
+
+def _age_s(drained: TenantTotals | None, now_ns: int) -> float | None:
+    """How long a table has had a problem, in seconds."""
+    if drained is None or drained.problem_since_s is None:
+        return None
+    return max(now_ns / 1e9 - drained.problem_since_s, 0.0)
 
 
 def _order(one: TenantIngestStatus) -> tuple[float, str, str]:

@@ -24,6 +24,8 @@ from icemigrate.wal.log_folder import (
 )
 
 DEFERRED = "deferred"
+TAKEN_BACK = "0-"
+"""Begins the name of a deferred segment that is in the log again."""
 DEFERRED_COLUMNS = "entries long"
 
 
@@ -64,9 +66,9 @@ def take_back(
     if (log / DEFERRED).is_dir():
         remove_abandoned(log / DEFERRED)  # the log has their entries
     for path in _deferred_segments(log):
-        number, rest = _batch_of(path, query)
+        number = _batch_of(path, query)
         if number is not None and number <= complete and is_due(number):
-            move_segment(path, log / f"0-{query}-{number}-{rest}")
+            move_segment(path, log / f"{TAKEN_BACK}{path.name}")
             count += 1
     return count
 
@@ -80,14 +82,14 @@ def waiting_segments(query: str | None, complete: int, log: Path) -> tuple[Path,
     found = _deferred_segments(log)
     if query is None:
         return found
-    numbers = ((path, _batch_of(path, query)[0]) for path in found)
+    numbers = ((path, _batch_of(path, query)) for path in found)
     return tuple(path for path, number in numbers if number is None or number <= complete)
 
 
-def _batch_of(path: Path, query: str) -> tuple[int | None, str]:
-    """The number of a segment's batch and the rest of its name; no number where it is of another stream."""
-    number, _, rest = path.name.removeprefix(f"{query}-").partition("-")
-    return (int(number), rest) if path.name.startswith(f"{query}-") and number.isdigit() else (None, rest)
+def _batch_of(path: Path, query: str) -> int | None:
+    """The number of a segment's batch; ``None`` where the segment is of another stream."""
+    number = path.name.removeprefix(f"{query}-").partition("-")[0]
+    return int(number) if path.name.startswith(f"{query}-") and number.isdigit() else None
 
 
 def _deferred_segments(log: Path) -> tuple[Path, ...]:

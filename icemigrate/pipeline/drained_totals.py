@@ -1,7 +1,10 @@
 """What a stream has drained, by tenant and kind: a file for each batch, in the checkpoint.
 
 A file has the totals up to its batch.  It is written before Spark marks the batch as complete, and a repeated
-batch writes it again, from the totals of the batch before it.
+batch writes it again, from the totals of the batch before it.  So the file of the last complete batch exists,
+and a reader that does not find it reads the number of that batch again.
+
+Rates are of the current window of five minutes and the one before it.
 """
 
 from __future__ import annotations
@@ -13,13 +16,16 @@ from pathlib import Path
 import msgspec
 
 from icemigrate.errors import EngineError, os_error_reason
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.stream_checkpoint import last_complete
 from icemigrate.system.file_writes import sync_folder
 
 _FOLDER = "totals"
 _KEPT = 2
 """A batch that is not complete needs the totals before it."""
+WINDOW_S = 300
+"""How long a window is, in seconds."""
 
 
 class TenantTotals(Frozen):
@@ -30,6 +36,10 @@ class TenantTotals(Frozen):
     :param rows: rows of these entries.
     :param quarantined: entries in the quarantine.
     :param problem: why entries of the last batch with some stay in the log; ``None`` where none do.
+    :param problem_since_s: when the table began to have a problem, in seconds since 1970.
+    :param failures: batches in a row whose entries stay in the log.
+    :param recent: entries of the current window.
+    :param before: entries of the window before it.
     """
 
     tenant: str | None
@@ -38,30 +48,60 @@ class TenantTotals(Frozen):
     rows: int = 0
     quarantined: int = 0
     problem: str | None = None
+    problem_since_s: float | None = None
+    failures: int = 0
+    recent: int = 0
+    before: int = 0
 
 
-def record_totals(checkpoint: Path, number: int, tables: Iterable[TableBatch]) -> None:
+class DrainedTotals(Frozen):
+    """What a stream has drained up to a batch.
+
+    :param earlier_s: when the window before the current one began, in seconds since 1970.
+    :param window_s: when the current window began.
+    :param recent_rows: of all tenants in the current window.
+    :param before_rows: of all tenants in the window before it.
+    """
+
+    tenants: tuple[TenantTotals, ...] = ()
+    earlier_s: float = 0.0
+    window_s: float = 0.0
+    recent_rows: int = 0
+    before_rows: int = 0
+
+    def rate(self, count: int, now_s: float) -> float:
+        """A number of both windows for each second."""
+        return count / max(now_s - self.earlier_s, 1.0)
+
+
+def record_totals(
+    checkpoint: Path, number: int, tables: Iterable[TableBatch], began_s: float, now_s: float
+) -> None:
     """Write the totals with a batch.
 
     :param number: of the batch.
+    :param began_s: when it began, in seconds since 1970.
     :raises EngineError: they cannot be read or written.
     """
     folder = checkpoint / _FOLDER
-    totals = {(one.tenant, one.kind): one for one in read_totals(checkpoint, number - 1)}
-    unknown = 0
+    windows = _with_window(read_totals(checkpoint, number - 1) or DrainedTotals(), began_s, now_s)
+    totals = {(one.tenant, one.kind): one for one in windows.tenants}
+    unknown = rows = 0
     for table in tables:
         if table.tenant is None:
             unknown += table.entries
             continue
         before = totals.get((table.tenant, table.kind), TenantTotals(table.tenant, table.kind))
-        totals[table.tenant, table.kind] = _added(before, table)
+        totals[table.tenant, table.kind] = _added(before, table, now_s)
         unknown -= table.quarantined
+        rows += table.rows
     if unknown:
         before = totals.get((None, None), TenantTotals(None, None))
         totals[None, None] = TenantTotals(None, None, quarantined=before.quarantined + unknown)
+    written = replace(windows, tenants=tuple(totals.values()), recent_rows=windows.recent_rows + rows)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / f"{number}.json", msgspec.json.encode(tuple(totals.values())))
+        _write(folder / f"{number}.json", msgspec.json.encode(written))
         for other in _numbers(folder):
             if other <= number - _KEPT:
                 _path(folder, other).unlink(missing_ok=True)
@@ -72,17 +112,16 @@ def record_totals(checkpoint: Path, number: int, tables: Iterable[TableBatch]) -
         ) from error
 
 
-def read_totals(checkpoint: Path, number: int) -> tuple[TenantTotals, ...]:
-    """The totals up to a batch.
+def read_totals(checkpoint: Path, number: int) -> DrainedTotals | None:
+    """The totals up to a batch; ``None`` where they are not kept.
 
     :raises EngineError: they cannot be read.
     """
     folder = checkpoint / _FOLDER
     try:
-        last = max((one for one in _numbers(folder) if one <= number), default=None)
-        if last is None:
-            return ()
-        return msgspec.json.decode(_path(folder, last).read_bytes(), type=tuple[TenantTotals, ...])
+        return msgspec.json.decode(_path(folder, number).read_bytes(), type=DrainedTotals)
+    except FileNotFoundError:
+        return None
     except (OSError, msgspec.DecodeError) as error:
         reason = os_error_reason(error) if isinstance(error, OSError) else "a file is damaged"
         raise EngineError(
@@ -91,17 +130,54 @@ def read_totals(checkpoint: Path, number: int) -> tuple[TenantTotals, ...]:
         ) from error
 
 
-def _added(before: TenantTotals, table: TableBatch) -> TenantTotals:
-    """Totals with those of a batch; entries that stay in the log do not count."""
-    is_done = table.problem is None
-    return TenantTotals(
-        before.tenant,
-        before.kind,
-        before.entries + (table.entries if is_done else 0),
-        before.rows + table.rows,
-        before.quarantined + table.quarantined,
-        table.problem if table.entries else before.problem,
+def read_complete_totals(checkpoint: Path) -> tuple[int, DrainedTotals]:
+    """The totals up to the last complete batch, also beside a running stream.
+
+    :returns: the number of that batch, -1 for none, and the totals.
+    :raises EngineError: the checkpoint cannot be read.
+    """
+    while True:
+        complete = last_complete(checkpoint)
+        totals = read_totals(checkpoint, complete)
+        # A stream that completed further batches may have removed the totals of this one.
+        if totals is not None or last_complete(checkpoint) == complete:
+            return complete, totals or DrainedTotals()
+
+
+def _with_window(totals: DrainedTotals, began_s: float, now_s: float) -> DrainedTotals:
+    """Totals with the window that a batch belongs to; windows without a batch do not count."""
+    age_s = now_s - totals.window_s
+    if 0 <= age_s < WINDOW_S:
+        return totals
+    is_next = 0 <= age_s < 2 * WINDOW_S
+    return DrainedTotals(
+        tuple(
+            one if one.recent == one.before == 0 else replace(one, recent=0, before=one.recent * is_next)
+            for one in totals.tenants
+        ),
+        totals.window_s if is_next else began_s,
+        now_s if is_next else began_s,
+        0,
+        totals.recent_rows * is_next,
     )
+
+
+def _added(before: TenantTotals, table: TableBatch, now_s: float) -> TenantTotals:
+    """Totals with those of a batch; entries that stay in the log do not count."""
+    ingested = table.entries if table.problem is None else 0
+    found = replace(
+        before,
+        entries=before.entries + ingested,
+        rows=before.rows + table.rows,
+        quarantined=before.quarantined + table.quarantined,
+        recent=before.recent + ingested,
+    )
+    if not table.entries:
+        return found
+    if table.problem is None:
+        return replace(found, problem=None, problem_since_s=None, failures=0)
+    since_s = now_s if before.problem_since_s is None else before.problem_since_s
+    return replace(found, problem=table.problem, problem_since_s=since_s, failures=before.failures + 1)
 
 
 def _numbers(folder: Path) -> list[int]:

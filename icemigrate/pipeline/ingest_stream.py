@@ -222,6 +222,7 @@ class _Batches:
         ordered = entries.repartition("tenant", "kind").sortWithinPartitions(
             "tenant", "kind", "segment", "offset"
         )
+        began_s = time.time()
         clock, paused = PhaseClock(), self.retries.paused(time.monotonic())
         with clock.phase("write files"):
             context = replace(self._context, paused=paused)
@@ -239,7 +240,7 @@ class _Batches:
             with clock.phase("defer entries"):
                 deferred = defer_entries(_of_tables(entries, failed), id_, number, self._settings.log)
         with clock.phase("record totals"):
-            record_totals(self._settings.checkpoint, number, committed)
+            record_totals(self._settings.checkpoint, number, committed, began_s, time.time())
         outcomes = self.retries.record(number, committed, paused, time.monotonic())
         return BatchResult(number, tuple(committed), deferred, outcomes, clock.phases)
 

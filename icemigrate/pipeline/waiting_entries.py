@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from icemigrate.frozen import Frozen
-from icemigrate.pipeline.deferred_entries import waiting_segments
+from icemigrate.pipeline.deferred_entries import TAKEN_BACK, waiting_segments
 from icemigrate.pipeline.drained_segments import drained_segments
-from icemigrate.pipeline.stream_checkpoint import stream_id
+from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.wal.entries import is_tenant_id
 from icemigrate.wal.log_folder import OPEN, SEALED, open_segments, read_segment, sealed_segments
 from icemigrate.wal.segment_format import TORN, StoredEntry, decode_segment
@@ -28,30 +28,42 @@ class WaitingEntries(Frozen):
     oldest_ns: int | None
 
 
-def waiting_entries(log: Path, checkpoint: Path, complete: int) -> tuple[WaitingEntries, ...]:
+def waiting_entries(log: Path, checkpoint: Path, complete: int) -> tuple[WaitingEntries, ...] | None:
     """The entries of open, sealed and deferred segments that no complete batch has, by tenant and kind.
 
     :param complete: the number of the last complete batch; -1 for none.
+    :returns: ``None`` where a further batch completed meanwhile, and segments can be removed.
     :raises LogError: the log cannot be read.
     :raises EngineError: the checkpoint cannot be read.
     """
-    # Open segments first: one that is sealed meanwhile is listed again under its new name.
+    # Deferred segments move into the log, and open ones are sealed: those that change meanwhile are listed
+    # under both names.
+    deferred = {path.name: path for path in waiting_segments(stream_id(checkpoint), complete, log)}
     listed = {path.name.removesuffix(OPEN): path for path in open_segments(log)}
     drained = frozenset(drained_segments(log, checkpoint, complete))
-    listed |= {path.name.removesuffix(SEALED): path for path in sealed_segments(log) if path not in drained}
-    paths = (*listed.values(), *waiting_segments(stream_id(checkpoint), complete, log))
+    sealed = [path for path in sealed_segments(log) if path not in drained]
+    listed |= {path.name.removesuffix(SEALED): path for path in sealed}
+    for path in sealed:
+        deferred.pop(path.name.removeprefix(TAKEN_BACK), None)
+    if last_complete(checkpoint) != complete:
+        return None
     found = dict[tuple[str | None, str | None], WaitingEntries]()
-    for one in (entry for path in paths for entry in _entries(path)):
-        before = found.get((one.tenant, one.kind))
-        times = [part.oldest_ns for part in (before, one) if part is not None and part.oldest_ns is not None]
-        count = one.entries if before is None else before.entries + one.entries
-        found[one.tenant, one.kind] = WaitingEntries(one.tenant, one.kind, count, min(times, default=None))
+    for path in (*listed.values(), *deferred.values()):
+        content = read_segment(path) or read_segment(log / f"{TAKEN_BACK}{path.name}")
+        if not content and not path.exists():
+            return None
+        for one in _entries(content):
+            before = found.get((one.tenant, one.kind))
+            times = [part.oldest_ns for part in (before, one) if part is not None]
+            oldest_ns = min((time for time in times if time is not None), default=None)
+            count = one.entries if before is None else before.entries + one.entries
+            found[one.tenant, one.kind] = WaitingEntries(one.tenant, one.kind, count, oldest_ns)
     return tuple(found.values())
 
 
-def _entries(path: Path) -> Iterator[WaitingEntries]:
+def _entries(content: bytes) -> Iterator[WaitingEntries]:
     """The entries of a segment, each as a count of one."""
-    for part in decode_segment(read_segment(path)).parts:
+    for part in decode_segment(content).parts:
         if isinstance(part, StoredEntry):
             entry = part.entry
             is_valid = is_tenant_id(entry.tenant)

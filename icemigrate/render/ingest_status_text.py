@@ -12,7 +12,7 @@ from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestS
 
 _MOST_LINES = 40
 """Tenants and kinds that are all shown; of more, only those that wait or have a problem."""
-_HEADS = ("tenant", "kind", "waiting", "oldest", "ingested", "quarantined")
+_HEADS = ("tenant", "kind", "waiting", "oldest", "ingested", "rate", "quarantined")
 
 
 def ingest_status_text(status: IngestStatus, style: TerminalStyle) -> str:
@@ -24,7 +24,7 @@ def ingest_status_text(status: IngestStatus, style: TerminalStyle) -> str:
     if len(shown) < len(status.tenants):
         lines.append(f"and {len(status.tenants) - len(shown):,} more, which `--format json` lists")
     failed = [one for one in status.tenants if one.problem is not None]
-    lines += [problem_line(one.tenant, one.kind, one.problem, style) for one in failed[:SHOWN_PROBLEMS]]
+    lines += [_problem(one, style) for one in failed[:SHOWN_PROBLEMS]]
     if len(failed) > SHOWN_PROBLEMS:
         lines.append(f"and {len(failed) - SHOWN_PROBLEMS:,} more with a problem")
     if lines:
@@ -40,8 +40,15 @@ def _row(one: TenantIngestStatus) -> tuple[str, ...]:
         number_text(one.waiting),
         _age(one.oldest_age_s),
         number_text(one.ingested),
+        f"{_rate(one.entries_per_s)}/s" if one.entries_per_s else "-",
         number_text(one.quarantined),
     )
+
+
+def _problem(one: TenantIngestStatus, style: TerminalStyle) -> str:
+    failures = format_count(one.failures, "batch", "batches")
+    age = f" ({failures}, for {_age(one.problem_age_s)})" if one.problem_age_s is not None else ""
+    return f"{problem_line(one.tenant, one.kind, one.problem, style)}{age}"
 
 
 def _totals(status: IngestStatus) -> str:
@@ -49,7 +56,13 @@ def _totals(status: IngestStatus) -> str:
     oldest = f", the oldest one for {_age(status.oldest_age_s)}" if status.oldest_age_s is not None else ""
     quarantined = f", {status.quarantined:,} quarantined" if status.quarantined else ""
     batches = format_count(status.batches, "batch", "batches")
-    return f"{waiting}{oldest}; {status.ingested:,} ingested{quarantined} in {batches}."
+    rate = f", {_rate(status.rows_per_s)} rows/s" if status.rows_per_s else ""
+    return f"{waiting}{oldest}; {status.ingested:,} ingested{quarantined} in {batches}{rate}."
+
+
+def _rate(per_second: float) -> str:
+    """How many there are in a second."""
+    return f"{per_second:,.0f}" if per_second >= 10 else f"{per_second:.1f}"
 
 
 def _age(seconds: float | None) -> str:

@@ -10,6 +10,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.results.document_types import Count
 
 Seconds: TypeAlias = Annotated[float, Meta(ge=0)]
+Rate: TypeAlias = Annotated[float, Meta(ge=0)]
 
 
 class TenantIngestStatus(Frozen):
@@ -22,7 +23,10 @@ class TenantIngestStatus(Frozen):
     :param ingested: entries that the table got.
     :param rows: rows of these entries.
     :param quarantined: entries that cannot be read; the quarantine got them.
+    :param entries_per_s: entries that the table got in a second, on average of the last 5 to 10 minutes.
     :param problem: why entries stay in the log; ``None`` where none do.
+    :param failures: batches in a row whose entries stay in the log.
+    :param problem_age_s: how long ago the first of them was, in seconds; ``None`` where there is none.
     """
 
     tenant: str | None
@@ -32,7 +36,10 @@ class TenantIngestStatus(Frozen):
     ingested: Count
     rows: Count
     quarantined: Count
+    entries_per_s: Rate
     problem: str | None
+    failures: Count
+    problem_age_s: Seconds | None
 
 
 class IngestStatus(Frozen):
@@ -44,6 +51,8 @@ class IngestStatus(Frozen):
     :param oldest_age_s: how long ago the oldest of them was received, in seconds; ``None`` where none waits.
     :param ingested: entries that tables got.
     :param quarantined: entries that the quarantine got.
+    :param entries_per_s: entries that tables got in a second, on average of the last 5 to 10 minutes.
+    :param rows_per_s: rows of these entries.
     :param drained_segments: segments that are drained and not removed.
     :param tenants: by tenant and kind; first those that wait the longest.
     """
@@ -54,5 +63,7 @@ class IngestStatus(Frozen):
     oldest_age_s: Seconds | None
     ingested: Count
     quarantined: Count
+    entries_per_s: Rate
+    rows_per_s: Rate
     drained_segments: Count
     tenants: tuple[TenantIngestStatus, ...]

@@ -60,6 +60,7 @@ _CHANGING = (
     # The history shows no time of what took none; its next column is the user.
     (re.compile(r"\d+\.\d s|\d+ s\b|–(?=  +you\b)"), "0.1 s"),
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?"), "2026-01-01 00:00:00"),
+    (re.compile(r"\b[\d,]+(\.\d)?(?=/s\b| rows/s\b)"), "1"),
     (re.compile(r"\blocal-\d{5,}"), "local-1"),
     (re.compile(r"\bsnapshot \d{12,19}\b"), "snapshot 1"),
     (re.compile(r"(?<=\S) {2,}|-{5,}"), "  "),
