@@ -260,13 +260,13 @@ class IcebergManager:
 
     def list_snapshots(self, table: str) -> tuple[SnapshotInfo, ...]:
         """The snapshots that the table still has, the oldest first."""
-        from icemigrate.table_data.snapshot_entries import list_snapshots
+        from icemigrate.table_data.snapshot_list import list_snapshots
 
         return list_snapshots(self._tables().load(table))
 
     def get_current_snapshot(self, table: str) -> SnapshotInfo | None:
         """The snapshot of the main branch; ``None`` for a table without rows."""
-        from icemigrate.table_data.snapshot_entries import get_current_snapshot
+        from icemigrate.table_data.snapshot_list import get_current_snapshot
 
         return get_current_snapshot(self._tables().load(table))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icemigrate.project import Project
 from icemigrate.results.file_results import PartitionsResult
-from icemigrate.table_data.file_entries import list_partitions
+from icemigrate.table_data.file_lists import list_partitions
 from icemigrate.table_data.table_session import open_tables
 
 

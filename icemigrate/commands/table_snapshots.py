@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icemigrate.project import Project
 from icemigrate.results.table_results import SnapshotsResult
-from icemigrate.table_data.snapshot_entries import list_snapshots
+from icemigrate.table_data.snapshot_list import list_snapshots
 from icemigrate.table_data.table_session import open_tables
 
 

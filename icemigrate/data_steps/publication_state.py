@@ -8,6 +8,7 @@ from typing import Any
 from icemigrate.data_steps.data_step_kind import DATA_SUMMARY_KEY
 from icemigrate.iceberg.file_evidence_values import PublishedRows
 from icemigrate.iceberg.metadata_parts import SnapshotEntry, snapshot_from_json, to_snapshot
+from icemigrate.iceberg.retention import ancestor_ids
 from icemigrate.iceberg.table_properties import SUMMARY_PREFIX
 
 DATA_SUMMARY_PROPERTY = f"{SUMMARY_PREFIX}{DATA_SUMMARY_KEY}"
@@ -47,7 +48,7 @@ def is_in_main_history(metadata: Mapping[str, Any], snapshot_id: int) -> bool:
 
     :param metadata: the JSON of a metadata file.
     """
-    return any(snapshot.id == snapshot_id for snapshot in _ancestors(metadata))
+    return snapshot_id in ancestor_ids(metadata, metadata.get("current-snapshot-id"))
 
 
 def has_unreadable_variant(metadata: Mapping[str, Any], snapshot_id: int) -> bool:
@@ -69,10 +70,7 @@ def has_unreadable_variant(metadata: Mapping[str, Any], snapshot_id: int) -> boo
 
 def _ancestors(metadata: Mapping[str, Any]) -> Iterator[SnapshotEntry]:
     known = _by_id(metadata)
-    at = known.get(metadata.get("current-snapshot-id", -1))
-    while at is not None:
-        yield at
-        at = None if at.parent_id is None else known.get(at.parent_id)
+    return (known[id_] for id_ in ancestor_ids(metadata, metadata.get("current-snapshot-id")))
 
 
 def _by_id(metadata: Mapping[str, Any]) -> dict[int | None, SnapshotEntry]:

@@ -15,11 +15,18 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from icemigrate.iceberg.json_difference import json_difference, with_difference
-from icemigrate.iceberg.json_text import Raw, compress, decompress, read_json, write_json, write_json_bytes
+from icemigrate.iceberg.json_text import (
+    Json,
+    Raw,
+    compress,
+    decompress,
+    read_json,
+    write_json,
+    write_json_bytes,
+)
 
 Bases: TypeAlias = Mapping[str, str]
 """Bases by id.  An id has a number, which is higher for a later base, and the digest of the base."""
-Json: TypeAlias = Mapping[str, Any]
 
 BASE_KEY = "base"
 """The key of a table that is stored as differences."""

@@ -8,7 +8,7 @@ import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, TypedDict, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypedDict, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -16,6 +16,7 @@ from msgspec import Raw
 from icemigrate.system.inflate import MIB, ZLIB, inflate
 
 __all__ = [
+    "Json",
     "Raw",
     "compress",
     "decompress",
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Json: TypeAlias = Mapping[str, Any]
+"""A JSON object."""
 
 _MOST_BYTES = 64 * MIB
 """The largest text in a property: a table of 20,000 fields takes 2 MB."""

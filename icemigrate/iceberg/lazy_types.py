@@ -5,15 +5,13 @@ Only for validated JSON: an access has no file to report an error for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from icemigrate.iceberg.json_text import Raw, object_form, read_json
+from icemigrate.iceberg.json_text import Json, Raw, object_form, read_json
 from icemigrate.iceberg.schema_json import field_from_json, primitive_from_text
 from icemigrate.iceberg.types import Field, List, Map, NestedFieldIds, Struct, Type
-
-Json = Mapping[str, Any]
 
 NESTED = object_form(
     {"type": str, "fields": Raw}

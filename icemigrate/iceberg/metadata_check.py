@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from icemigrate.iceberg.json_text import Raw, object_form
+from icemigrate.iceberg.json_text import Json, Raw, object_form
 from icemigrate.iceberg.lazy_types import SCHEMA, fully_read, lazy_field
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import BadMetadata, field_from_json, schema_from_json
 from icemigrate.iceberg.types import Field, children, is_nested
 
-Json = Mapping[str, Any]
 T = TypeVar("T")
 
 LATEST_FORMAT_VERSION = 3

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from icemigrate.frozen import Frozen, field, replace
-from icemigrate.iceberg.json_text import Raw, read_json, read_values
+from icemigrate.iceberg.json_text import Json, Raw, read_json, read_values
 from icemigrate.iceberg.lazy_types import SCHEMA
 from icemigrate.iceberg.metadata_check import (
     check_chosen,
@@ -43,7 +43,6 @@ from icemigrate.iceberg.table_properties import (
 )
 from icemigrate.iceberg.written_schemas import WrittenSchema
 
-Json = Mapping[str, Any]
 T = TypeVar("T")
 
 _DIGITS = re.compile("[0-9]{1,18}")

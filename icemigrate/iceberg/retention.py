@@ -207,7 +207,7 @@ def snapshot_ids_to_expire(metadata: Mapping[str, Any], now_ms: int) -> frozense
             kept.add(head["snapshot-id"])
             led_to.add(head["snapshot-id"])
             continue
-        line = list(_ancestors(head, snapshots))
+        line = list(_line(snapshots, head["snapshot-id"]))
         led_to |= set(line)
         newest = ref.get("min-snapshots-to-keep", count)
         since = now_ms - ref.get("max-snapshot-age-ms", age)
@@ -243,7 +243,9 @@ def retained_by_references(metadata: Mapping[str, Any], now_ms: int) -> tuple[in
     )
     snapshots = {s["snapshot-id"]: s for s in metadata.get("snapshots") or ()}
     heads = {name: snapshots.get(ref["snapshot-id"]) for name, ref in refs.items() if name != _MAIN}
-    names = (name for name, head in heads.items() if head and kept & set(_ancestors(head, snapshots)))
+    names = (
+        name for name, head in heads.items() if head and kept & set(_line(snapshots, head["snapshot-id"]))
+    )
     return len(kept), tuple(sorted(names))
 
 
@@ -272,8 +274,15 @@ def _is_ref_retained(
     return age is None or now_ms - int(head["timestamp-ms"]) <= int(age)
 
 
-def _ancestors(head: Mapping[str, Any], snapshots: Mapping[int, Mapping[str, Any]]) -> Iterator[int]:
-    snapshot: Mapping[str, Any] | None = head
-    while snapshot is not None:
-        yield snapshot["snapshot-id"]
-        snapshot = snapshots.get(snapshot.get("parent-snapshot-id", -1))
+def ancestor_ids(metadata: Mapping[str, Any], snapshot_id: int | None) -> Iterator[int]:
+    """The ids of a snapshot and of the snapshots that it was made from, as far as metadata has them."""
+    return _line({one["snapshot-id"]: one for one in metadata.get("snapshots") or ()}, snapshot_id)
+
+
+def _line(snapshots: Mapping[int, Mapping[str, Any]], snapshot_id: int | None) -> Iterator[int]:
+    seen = set[int]()
+    while snapshot_id in snapshots and snapshot_id not in seen:
+        assert snapshot_id is not None
+        seen.add(snapshot_id)
+        yield snapshot_id
+        snapshot_id = snapshots[snapshot_id].get("parent-snapshot-id")

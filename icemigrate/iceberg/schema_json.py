@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.partitioning import PartitionField, PartitionSpec, SortField, SortOrder, Transform
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import (
@@ -23,8 +24,6 @@ from icemigrate.iceberg.types import (
     Struct,
     Type,
 )
-
-Json = Mapping[str, Any]
 
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
 _FIXED = re.compile(r"fixed\[\s*([0-9]+)\s*\]")

@@ -17,6 +17,7 @@ from msgspec import to_builtins
 
 from icemigrate.frozen import compared_fields
 from icemigrate.iceberg.json_text import (
+    Json,
     object_form,
     read_json,
     read_values,
@@ -42,7 +43,6 @@ from icemigrate.iceberg.snapshot_pins import SnapshotPin
 from icemigrate.iceberg.table import DroppedField, Ref, Snapshot, Table
 from icemigrate.iceberg.types import Field, NestedFieldIds, Struct, Type, children
 
-Json = Mapping[str, Any]
 T = TypeVar("T")
 
 

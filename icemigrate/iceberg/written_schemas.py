@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
-from icemigrate.iceberg.json_text import Raw, object_form, read_json, write_json_bytes
+from icemigrate.iceberg.json_text import Json, Raw, object_form, read_json, write_json_bytes
 from icemigrate.iceberg.schema_json import BadMetadata
-
-Json: TypeAlias = Mapping[str, Any]
 
 PARTS: Any = dict[str, Raw]
 """The form in which :func:`~icemigrate.iceberg.json_text.read_json` reads a file for

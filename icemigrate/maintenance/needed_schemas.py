@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from icemigrate.catalog.value_counts import MEASURED_FIELDS, schema_width
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import current_schema_id, schema_jsons
 from icemigrate.iceberg.schema import Schema, schema_index
 from icemigrate.iceberg.schema_json import BadMetadata, type_from_json
@@ -20,8 +21,6 @@ _EQUALITY_DELETES = "total-equality-deletes"
 _FIRST_WITH_DELETES = 2
 """The first format version with delete files."""
 _INSIDE = (("element", "element-id"), ("key", "key-id"), ("value", "value-id"))
-
-Json = Mapping[str, Any]
 _TypesBySchema = Mapping[int, Mapping[int, Any]]
 """By schema id, the JSON of the type of each field by its id."""
 

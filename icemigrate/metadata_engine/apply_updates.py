@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.metadata_engine.equal_parts import (
@@ -20,7 +21,7 @@ from icemigrate.metadata_engine.equal_parts import (
     reused_schema_id,
     reused_spec_id,
 )
-from icemigrate.metadata_engine.table_store import CommitRefused, Json
+from icemigrate.metadata_engine.table_store import CommitRefused
 
 LAST_ADDED = -1
 """In an update: the schema, spec or order that an update before it added."""

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import (
     current_schema,
     current_schema_id,
@@ -27,7 +28,7 @@ from icemigrate.metadata_engine.manifest_partitions import (
     partition_type,
 )
 from icemigrate.metadata_engine.manifest_schemas import avro_name, avro_record, manifest_fields
-from icemigrate.metadata_engine.table_store import FileStore, Json
+from icemigrate.metadata_engine.table_store import FileStore
 
 PartitionKey: TypeAlias = tuple[int, bytes]
 """A partition: the id of its spec, and its values in Avro, which are equal for values of Python that differ,

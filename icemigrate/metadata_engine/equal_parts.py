@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_check import read_schema
 from icemigrate.iceberg.schema_json import BadMetadata
 from icemigrate.iceberg.written_schemas import WrittenSchema
-from icemigrate.metadata_engine.table_store import Json
 
 _ID_KEYS = ("id", "element-id", "key-id", "value-id")
 _PART_KEYS = ("type", "fields", "element", "key", "value")

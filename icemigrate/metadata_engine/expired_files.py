@@ -9,9 +9,10 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from icemigrate.errors import EngineError
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.metadata_engine.manifest_lists import read_avro
-from icemigrate.metadata_engine.table_store import FileStore, Json
+from icemigrate.metadata_engine.table_store import FileStore
 
 
 def files_of_expired(before: Json, expired: Collection[int], files: FileStore) -> tuple[str, ...]:

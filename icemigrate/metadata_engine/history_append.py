@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.metadata_engine.apply_updates import complete_metadata
@@ -21,7 +22,6 @@ from icemigrate.metadata_engine.table_store import (
     CommitConflict,
     CommitRefused,
     FileStore,
-    Json,
     StoredTable,
     TableCommit,
     TableStore,

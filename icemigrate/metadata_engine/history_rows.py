@@ -13,12 +13,13 @@ from typing import Any
 
 from icemigrate.errors import EngineError, MissingExtra, extra_hint
 from icemigrate.iceberg.arrow_types import arrow_schema
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import current_schema
 from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.parquet_metrics import count_nans, describe_data_file
 from icemigrate.metadata_engine.parquet_values import UnfitValue, stored_field, stored_value
-from icemigrate.metadata_engine.table_store import FileStore, Json
+from icemigrate.metadata_engine.table_store import FileStore
 
 
 def write_rows(metadata: Json, files: FileStore, rows: Sequence[Mapping[str, Any]]) -> DataFile:

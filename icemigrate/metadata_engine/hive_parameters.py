@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icemigrate.errors import EngineError
-from icemigrate.iceberg.json_text import write_json
+from icemigrate.iceberg.json_text import Json, write_json
 from icemigrate.metadata_engine.location_swaps import LocationSwap
 from icemigrate.metadata_engine.metastore_columns import current_schema
-from icemigrate.metadata_engine.table_store import Json
 
 LOCATION_PARAMETER = "metadata_location"
 OWNER_PROPERTY = "hive.metastore.table.owner"

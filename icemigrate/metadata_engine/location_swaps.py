@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from icemigrate.catalog.metadata_files import checked_metadata, read_current_metadata
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.written_schemas import PARTS, written_schema
 from icemigrate.metadata_engine.apply_updates import apply_updates
@@ -25,7 +26,6 @@ from icemigrate.metadata_engine.table_store import (
     CommitRefused,
     CommitStateUnknown,
     FileStore,
-    Json,
     StoredTable,
     TableCommit,
 )

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from icemigrate.catalog.avro import read_records
 from icemigrate.errors import EngineError, IcemigrateError, MissingExtra, extra_hint
 from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import schema_to_json
 from icemigrate.iceberg.types import Field
@@ -22,7 +23,7 @@ from icemigrate.metadata_engine.manifest_schemas import (
     manifest_list_fields,
 )
 from icemigrate.metadata_engine.recent_tables import RecentValues
-from icemigrate.metadata_engine.table_store import FileStore, Json
+from icemigrate.metadata_engine.table_store import FileStore
 
 ManifestFile: TypeAlias = dict[str, Any]
 """A manifest in a list: its values by the names of :func:`manifest_list_fields`."""

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from icemigrate.errors import ConflictError
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
 from icemigrate.metadata_engine.table_commit import CommitDraft, OpenTable
-from icemigrate.metadata_engine.table_store import CommitConflict, Json
+from icemigrate.metadata_engine.table_store import CommitConflict
 from icemigrate.spark.commit_ports import TableChange, require_jvm
 from icemigrate.spark.engine_port import Marker, SchemaRemoval
 from icemigrate.spark.java_errors import is_commit_conflict

@@ -12,10 +12,10 @@ from typing import Any
 from uuid import uuid4
 
 from icemigrate.errors import EngineError
-from icemigrate.iceberg.json_text import write_json_bytes, write_texts
+from icemigrate.iceberg.json_text import Json, write_json_bytes, write_texts
 from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.iceberg.written_schemas import written_schema
-from icemigrate.metadata_engine.table_store import Json, StoredTable
+from icemigrate.metadata_engine.table_store import StoredTable
 
 _EXTENSIONS = {"none": ".metadata.json", "gzip": ".gz.metadata.json"}
 _METADATA_ENDINGS = (".metadata.json", ".metadata.json.gz")

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from icemigrate.errors import EngineError
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
-from icemigrate.metadata_engine.table_store import Json
 
 ZONED_TIMESTAMP = "timestamp with local time zone"
 """Hive's type of a timestamp with a time zone, since Hive 3; Hive 2 has only ``timestamp``."""

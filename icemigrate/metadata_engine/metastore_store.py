@@ -13,6 +13,7 @@ from typing import Protocol
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.metadata_files import checked_metadata, read_metadata
 from icemigrate.errors import EngineError
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.location_swap_store import LocationSwapStore
 from icemigrate.metadata_engine.location_swaps import (
@@ -24,7 +25,6 @@ from icemigrate.metadata_engine.table_store import (
     BeforeRetry,
     CommitConflict,
     FileStore,
-    Json,
     StoredTable,
     TableCommit,
     retry_always,

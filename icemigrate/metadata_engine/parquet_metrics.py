@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import FieldPath
 from icemigrate.iceberg.types import Decimal, Field, Primitive, Struct, Type, children, is_nested
 from icemigrate.metadata_engine.data_files import DataFile
-from icemigrate.metadata_engine.table_store import Json
 
 _DEFAULT_MODE = "truncate(16)"
 _NUMBERS = {"boolean": "<?", "int": "<i", "date": "<i", "float": "<f", "double": "<d"}

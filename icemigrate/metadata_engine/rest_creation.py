@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.table_properties import CREATION_PROPERTY
-from icemigrate.metadata_engine.table_store import Json
 
 _OF_CREATION = frozenset({"assign-uuid", "upgrade-format-version", "set-location"})
 

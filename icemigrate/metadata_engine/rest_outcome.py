@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.metadata_engine.apply_updates import apply_updates
 from icemigrate.metadata_engine.equal_parts import reused_order_id, reused_schema_id, reused_spec_id
-from icemigrate.metadata_engine.table_store import Json, TableCommit
+from icemigrate.metadata_engine.table_store import TableCommit
 
 _EqualId: TypeAlias = Callable[[Sequence[Json], Json], "int | None"]
 _Shows: TypeAlias = Callable[[Json, Json, Json], bool]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
-from icemigrate.metadata_engine.table_store import Json, TableCommit
+from icemigrate.metadata_engine.table_store import TableCommit
 
 
 def identifier(name: TableName) -> Json:

@@ -16,6 +16,7 @@ from icemigrate.catalog.metadata_files import checked_metadata
 from icemigrate.catalog.rest_client import is_answer_of_a_catalog
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.frozen import replace
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.rest_creation import (
     create_request,
@@ -32,7 +33,6 @@ from icemigrate.metadata_engine.table_store import (
     CommitConflict,
     CommitRefused,
     FileStore,
-    Json,
     StoredTable,
     TableCommit,
     retry_always,

@@ -12,6 +12,7 @@ from typing import Any
 
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.data_manifests import Manifests, PartitionKey
@@ -31,7 +32,7 @@ from icemigrate.metadata_engine.snapshot_summary import (
     SummaryTotals,
     snapshot_summary,
 )
-from icemigrate.metadata_engine.table_store import FileStore, Json
+from icemigrate.metadata_engine.table_store import FileStore
 
 _DATA = 0
 

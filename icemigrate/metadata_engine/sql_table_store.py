@@ -12,6 +12,7 @@ from typing import TypeVar
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.catalog.metadata_files import checked_metadata, read_metadata
 from icemigrate.catalog.reader_parts import joined_location
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.location_swap_store import LocationSwapStore
 from icemigrate.metadata_engine.location_swaps import (
@@ -25,7 +26,6 @@ from icemigrate.metadata_engine.table_store import (
     BeforeRetry,
     CommitConflict,
     FileStore,
-    Json,
     retry_always,
 )
 from icemigrate.metadata_engine.uncertain_outcome import until_known

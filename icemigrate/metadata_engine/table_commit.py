@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from icemigrate.catalog.capabilities import NAME_MAPPING
 from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.ref_names import FENCE_TAG
 from icemigrate.iceberg.table import CURRENT_SNAPSHOT, MAIN_BRANCH, Ref, Table
 from icemigrate.iceberg.table_properties import (
@@ -29,7 +30,6 @@ from icemigrate.metadata_engine.table_store import (
     BeforeRetry,
     CommitRefused,
     FileStore,
-    Json,
     StoredTable,
     TableCommit,
     TableStore,

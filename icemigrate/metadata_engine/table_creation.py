@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.partitioning import UNSORTED, SortOrder
 from icemigrate.iceberg.schema_json import order_to_json, schema_to_json, spec_to_json
 from icemigrate.iceberg.table import Table
 from icemigrate.metadata_engine.apply_updates import LAST_ADDED
-from icemigrate.metadata_engine.table_store import Json, TableCommit
+from icemigrate.metadata_engine.table_store import TableCommit
 from icemigrate.metadata_engine.table_updates import property_updates
 
 LIBRARY_PROPERTIES = {"write.parquet.compression-codec": "zstd"}

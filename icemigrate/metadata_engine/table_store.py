@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from icemigrate.errors import EngineError
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
 
-Json: TypeAlias = Mapping[str, Any]
-"""An object of Iceberg's metadata or of the REST protocol."""
 BeforeRetry: TypeAlias = Callable[[], None]
 """Called before a change is sent again because its answer was lost.
 

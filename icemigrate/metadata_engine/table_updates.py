@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.ref_names import FENCE_TAG
 from icemigrate.iceberg.schema_json import order_to_json, schema_to_json, spec_to_json
 from icemigrate.iceberg.table import CURRENT_SNAPSHOT, MAIN_BRANCH, Ref, Table
 from icemigrate.metadata_engine.apply_updates import LAST_ADDED
 from icemigrate.metadata_engine.equal_parts import reused_order_id, reused_schema_id, reused_spec_id
-from icemigrate.metadata_engine.table_store import Json
 
 
 def table_updates(json: Json, before: Table, after: Table) -> list[Json]:

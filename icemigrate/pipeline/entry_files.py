@@ -16,11 +16,12 @@ import msgspec
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen, field, replace
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.open_store import open_table_store
-from icemigrate.metadata_engine.table_store import Json, TableStore
+from icemigrate.metadata_engine.table_store import TableStore
 from icemigrate.otlp.export_requests import decode_request
 from icemigrate.otlp.payload_fields import UnreadablePayload
 from icemigrate.otlp.telemetry_rows import TelemetryRow, telemetry_rows

@@ -65,7 +65,7 @@ def _comparable(plan: Plan) -> dict[str, Any]:
             for m in plan.migrations
             for stage in plan_stages(plan, m)
             if isinstance(stage, TableStage)
-            for text in _texts(stage)
+            for text in _statement_texts(stage)
         ],
     }
 
@@ -80,7 +80,7 @@ def _structure(table: Table) -> dict[str, Any]:
 _COUNTERS = ("last-column-id", "last-partition-id")
 
 
-def _texts(stage: TableStage) -> Iterator[str]:
+def _statement_texts(stage: TableStage) -> Iterator[str]:
     """The statements of a stage, in running order, queries with their expected results."""
     steps = (statement for step in stage.steps for statement in step.statements)
     return map(shown_statement, (*stage.row_statements, *steps))

@@ -60,7 +60,7 @@ class CaseTables:
     def rows(self, table: TableName, columns: Sequence[str]) -> list[CaseRow]:
         """The rows of a table as texts."""
         with convert_java_errors():
-            return _texts(self._frame(table), columns)
+            return _rows_as_text(self._frame(table), columns)
 
     def result(self, sql: str) -> tuple[tuple[str, ...], list[CaseRow]]:
         """The columns and rows of a query, which cannot change anything.
@@ -69,7 +69,7 @@ class CaseTables:
         """
         with convert_java_errors():
             found = self._query(sql)
-            return tuple(found.columns), _texts(found, found.columns)
+            return tuple(found.columns), _rows_as_text(found, found.columns)
 
     def expected_of_table(
         self, table: TableName, columns: Sequence[str], rows: Sequence[Mapping[str, str | None]]
@@ -90,7 +90,7 @@ class CaseTables:
         with convert_java_errors():
             found, schema = self.session.read.parquet(path), self._frame(table).schema
             casts = [found[quote(n)].cast(schema[n].dataType).alias(n) for n in found.columns]
-            return tuple(found.columns), _texts(found.select(*casts), found.columns)
+            return tuple(found.columns), _rows_as_text(found.select(*casts), found.columns)
 
     def _query(self, sql: str) -> DataFrame:
         # A statement that writes is no query in brackets.
@@ -112,7 +112,7 @@ class CaseTables:
     def _expected(
         self, columns: Sequence[str], rows: Sequence[Mapping[str, str | None]], schema: StructType
     ) -> list[CaseRow]:
-        return _texts(self._typed(columns, rows, schema), columns) if rows else []
+        return _rows_as_text(self._typed(columns, rows, schema), columns) if rows else []
 
     def _typed(
         self, columns: Sequence[str], rows: Sequence[Mapping[str, str | None]], schema: StructType
@@ -150,7 +150,7 @@ def _is_nested(type_: DataType) -> bool:
     return isinstance(type_, (ArrayType, MapType, StructType))
 
 
-def _texts(frame: DataFrame, columns: Sequence[str]) -> list[CaseRow]:
+def _rows_as_text(frame: DataFrame, columns: Sequence[str]) -> list[CaseRow]:
     """The rows as texts: JSON for nested values, hexadecimal digits for bytes."""
     from pyspark.sql import functions
     from pyspark.sql.types import BinaryType

@@ -129,11 +129,7 @@ def require_published(metadata: Mapping[str, Any], name: TableName, snapshot_id:
     :param metadata: the table's metadata after the publication.
     :raises EngineError: it has not.
     """
-    parents = {one["snapshot-id"]: one.get("parent-snapshot-id") for one in metadata.get("snapshots", ())}
-    at = metadata.get("current-snapshot-id")
-    while at is not None and at != snapshot_id:
-        at = parents.get(at)
-    if at is None:
+    if not is_in_main_history(metadata, snapshot_id):
         raise EngineError(
             f"the rows of table `{name}` were reported as published, but its main branch does not contain "
             f"snapshot {snapshot_id}",

@@ -11,7 +11,7 @@ from icemigrate.frozen import replace
 from icemigrate.results.snapshot_results import CompactResult
 from icemigrate.spark_sql.identifiers import path_sql, quote
 from icemigrate.spark_sql.literals import string_sql
-from icemigrate.table_data.file_entries import chosen_snapshot, open_files
+from icemigrate.table_data.file_lists import open_files, snapshot_or_current
 from icemigrate.table_data.live_files import DATA
 from icemigrate.table_data.table_session import TableSession
 from icemigrate.table_data.writable_tables import load_for_rows
@@ -31,7 +31,7 @@ def plan_compaction(tables: TableSession, name: str, *, where: str | None = None
     :raises MetadataError: a manifest cannot be read.
     """
     table = load_for_rows(tables, name)
-    files = list(open_files(tables, table).of(chosen_snapshot(table, None)))
+    files = list(open_files(tables, table).of(snapshot_or_current(table, None)))
     options = ", ".join(f"{string_sql(key)}, {string_sql(value)}" for key, value in _OPTIONS.items())
     parts = [f"table => {string_sql(path_sql((*table.name.namespace, table.name.name)))}"]
     parts += [] if where is None else [f"where => {string_sql(where)}"]

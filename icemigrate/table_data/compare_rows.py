@@ -57,7 +57,7 @@ def _require_columns(key: Sequence[str], columns: Sequence[str]) -> None:
 
 
 def _require_unique(query: OpenQuery, key: Sequence[str], view: str, which: str) -> None:
-    listed = _list(key)
+    listed = _column_list(key)
     twice = f"SELECT 1 FROM {view} GROUP BY {listed} HAVING count(*) > 1"
     count = _number(query, f"SELECT count(*) FROM ({twice})")
     if count:
@@ -71,7 +71,7 @@ def _require_unique(query: OpenQuery, key: Sequence[str], view: str, which: str)
 def _whole_rows(
     query: OpenQuery, columns: Sequence[str], before: str, after: str, samples: int, is_whole: bool
 ) -> RowDifference:
-    listed, texts = _list(columns), f"SELECT {_texts(columns)}"
+    listed, texts = _column_list(columns), f"SELECT {_columns_as_text(columns)}"
     added = f"SELECT {listed} FROM {after} EXCEPT ALL SELECT {listed} FROM {before}"
     removed = f"SELECT {listed} FROM {before} EXCEPT ALL SELECT {listed} FROM {after}"
     return RowDifference(
@@ -109,7 +109,11 @@ def _by_key(
     counts = ["count(*)", *(f"count(*) FILTER ({text})" for text in differs.values())]
     found = query.connection.execute(f"SELECT {', '.join(counts)} {both}").fetchone()
     assert found is not None, "an aggregate has a row"
-    order, first, second = _list(key), _texts(columns, f"{_BEFORE}."), _texts(columns, f"{_AFTER}.")
+    order, first, second = (
+        _column_list(key),
+        _columns_as_text(columns, f"{_BEFORE}."),
+        _columns_as_text(columns, f"{_AFTER}."),
+    )
     return (
         RowDifference(
             key=tuple(key),
@@ -122,7 +126,7 @@ def _by_key(
                 *_one_sided(query, "removed", f"SELECT {first} {removed} ORDER BY {order}", columns, samples),
                 *_changed_rows(
                     query,
-                    f"SELECT {first}, {second} {both} ORDER BY {_list(key, f'{_AFTER}.')}",
+                    f"SELECT {first}, {second} {both} ORDER BY {_column_list(key, f'{_AFTER}.')}",
                     columns,
                     key,
                     samples,
@@ -133,11 +137,11 @@ def _by_key(
     )
 
 
-def _list(names: Sequence[str], prefix: str = "") -> str:
+def _column_list(names: Sequence[str], prefix: str = "") -> str:
     return ", ".join(f"{prefix}{quoted_identifier(name)}" for name in names)
 
 
-def _texts(names: Sequence[str], prefix: str = "") -> str:
+def _columns_as_text(names: Sequence[str], prefix: str = "") -> str:
     """The columns as text: DuckDB writes every type, and Python has no value for some of them."""
     return ", ".join(f"{prefix}{quoted_identifier(name)}::VARCHAR" for name in names)
 

@@ -20,10 +20,10 @@ from icemigrate.results.compare_results import (
 )
 from icemigrate.table_data.column_counts import count_columns, distinct_method
 from icemigrate.table_data.compare_rows import compare_rows, count_rows
-from icemigrate.table_data.file_entries import open_files
+from icemigrate.table_data.file_lists import open_files
 from icemigrate.table_data.live_files import DATA, LiveFile
 from icemigrate.table_data.query_tables import open_points
-from icemigrate.table_data.snapshot_entries import snapshot_info
+from icemigrate.table_data.snapshot_list import snapshot_info
 from icemigrate.table_data.table_points import ChosenSnapshot, ResolvedPoint, choose_snapshot
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 

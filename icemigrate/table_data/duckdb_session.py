@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _EXTENSIONS = ("avro", "iceberg")
 """In the order in which DuckDB needs them."""
-_OF_OBJECT_STORAGE = ("httpfs",)
+_STORAGE_EXTENSIONS = ("httpfs",)
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def load_iceberg(connection: duckdb.DuckDBPyConnection, secret: str | None = Non
     """
     import duckdb
 
-    for name in _EXTENSIONS if secret is None else _OF_OBJECT_STORAGE + _EXTENSIONS:
+    for name in _EXTENSIONS if secret is None else _STORAGE_EXTENSIONS + _EXTENSIONS:
         try:
             package = importlib.util.find_spec(f"duckdb_extension_{name}")
             if package is None or not package.submodule_search_locations:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import EngineError, UsageError
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import (
     current_schema,
     current_schema_id,
@@ -20,7 +21,6 @@ from icemigrate.iceberg.partitioning import PartitionSpec, SortOrder
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.parquet_values import stored_field
-from icemigrate.metadata_engine.table_store import Json
 from icemigrate.table_data.table_session import CurrentTable
 
 

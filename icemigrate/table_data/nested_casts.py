@@ -42,7 +42,7 @@ def type_problem(type_: Type, given: str, path: str) -> str | None:
 def _problems(type_: Type, given: DuckDBPyType, path: str) -> Iterator[str]:
     if given.id == _NULL:
         return
-    has, wants = _word(given), _wanted_word(type_)
+    has, wants = _kind_name(given), _wanted_kind_name(type_)
     if has != wants:
         yield f"column `{path}` has {has or f'the type {given}'}, and the table has {wants or _text(type_)}"
         return
@@ -79,7 +79,7 @@ def nested_misfits(type_: Type, given: str, value: str, leaf: LeafMisfit) -> Ite
 
 
 def _misfits(type_: Type, given: DuckDBPyType, value: str, leaf: LeafMisfit, depth: int) -> Iterator[str]:
-    if given.id == _NULL or _word(given) != _wanted_word(type_):
+    if given.id == _NULL or _kind_name(given) != _wanted_kind_name(type_):
         return
     if not is_nested(type_) and str(given) == duckdb_type(type_):
         return
@@ -116,11 +116,11 @@ def _parts(given: DuckDBPyType) -> dict[str, DuckDBPyType]:
     return {name: child for name, child in given.children if isinstance(child, DuckDBPyType)}
 
 
-def _word(given: DuckDBPyType) -> str | None:
+def _kind_name(given: DuckDBPyType) -> str | None:
     return _WORDS.get(given.id)
 
 
-def _wanted_word(type_: Type) -> str | None:
+def _wanted_kind_name(type_: Type) -> str | None:
     if not is_nested(type_):
         return None
     return "a struct" if isinstance(type_, Struct) else "a list" if isinstance(type_, List) else "a map"

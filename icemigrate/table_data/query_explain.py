@@ -106,13 +106,13 @@ def _scans(node: Any) -> Iterator[_Scan]:
     if isinstance(node, Mapping):
         info = node.get("extra_info") or {}
         if info.get("Function") == _ICEBERG_SCAN or "Filename(s)" in info:
-            filters = [text for key in _FILTERS for text in _texts(info.get(key))]
+            filters = [text for key in _FILTERS for text in _as_list(info.get(key))]
             yield _Scan(str(info.get("Filename(s)") or ""), tuple(filters))
         for child in node.get("children") or ():
             yield from _scans(child)
 
 
-def _texts(value: Any) -> list[str]:
+def _as_list(value: Any) -> list[str]:
     """The texts of a plan's entry: one is no list."""
     if value is None:
         return []

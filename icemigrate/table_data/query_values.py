@@ -21,7 +21,7 @@ def json_values(array: pa.Array) -> list[Any]:
 
     kind = array.type
     if isinstance(array, pa.ExtensionArray):
-        return json_values(array.storage) if not _is_uuid(kind) else _texts(array.to_pylist())
+        return json_values(array.storage) if not _is_uuid(kind) else _as_texts(array.to_pylist())
     if pa.types.is_struct(kind):
         return _structs(array)
     if pa.types.is_map(kind):
@@ -59,7 +59,7 @@ def _interval(months: int, days: int, nanoseconds: int) -> str:
     return f"P{months}M{days}DT{seconds}S"
 
 
-def _texts(values: list[Any]) -> list[str | None]:
+def _as_texts(values: list[Any]) -> list[str | None]:
     return [None if value is None else str(value) for value in values]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from icemigrate.errors import ConflictError, Stopped
 from icemigrate.execution.signals import StopRequest, watch_stop_signals
 from icemigrate.frozen import Frozen, field
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.metadata_engine.data_files import DataFile
@@ -16,7 +17,6 @@ from icemigrate.metadata_engine.snapshot_files import append_snapshot
 from icemigrate.metadata_engine.table_store import (
     CommitConflict,
     CommitRefused,
-    Json,
     TableCommit,
 )
 from icemigrate.metadata_engine.table_updates import requirements

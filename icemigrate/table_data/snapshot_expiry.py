@@ -15,6 +15,7 @@ from icemigrate.errors import IcemigrateError
 from icemigrate.execution.signals import watch_stop_signals
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.needed_snapshots import snapshots_before_row_changes, snapshots_with_last_copies
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.retention import (
     SNAPSHOT_AGE,
     expired_references,
@@ -23,7 +24,7 @@ from icemigrate.iceberg.retention import (
 )
 from icemigrate.iceberg.table_properties import GC_ENABLED_PROPERTY, is_gc_enabled
 from icemigrate.metadata_engine.apply_updates import complete_metadata
-from icemigrate.metadata_engine.table_store import Json, TableCommit
+from icemigrate.metadata_engine.table_store import TableCommit
 from icemigrate.metadata_engine.table_updates import requirements
 from icemigrate.results.snapshot_results import ExpireResult, KeptSnapshots
 from icemigrate.system.measured_activity import FILES, measured_activity

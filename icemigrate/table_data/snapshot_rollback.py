@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from icemigrate.errors import UsageError
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import current_schema_id
+from icemigrate.iceberg.retention import ancestor_ids
 from icemigrate.iceberg.table import MAIN_BRANCH
-from icemigrate.metadata_engine.table_store import Json, TableCommit
+from icemigrate.metadata_engine.table_store import TableCommit
 from icemigrate.metadata_engine.table_updates import requirements
 from icemigrate.results.snapshot_results import RollbackTableResult
-from icemigrate.table_data.snapshot_entries import ancestor_ids, get_current_snapshot, snapshot_info
+from icemigrate.table_data.snapshot_list import get_current_snapshot, snapshot_info
 from icemigrate.table_data.table_points import ChosenSnapshot, choose_snapshot
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import load_for_snapshots

@@ -17,6 +17,7 @@ from icemigrate.iceberg.metadata_parts import (
 )
 from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.partitioning import SortTerm, term_text
+from icemigrate.iceberg.retention import ancestor_ids
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.iceberg.type_text import format_type
@@ -29,9 +30,9 @@ from icemigrate.results.describe_results import (
     TableSizes,
     TermDescription,
 )
-from icemigrate.table_data.file_entries import chosen_snapshot, open_files
+from icemigrate.table_data.file_lists import open_files, snapshot_or_current
 from icemigrate.table_data.live_files import DATA, LiveFile, SnapshotManifest
-from icemigrate.table_data.snapshot_entries import ancestor_ids, utc_time
+from icemigrate.table_data.snapshot_list import utc_time
 from icemigrate.table_data.table_health import table_health
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
@@ -51,7 +52,7 @@ def describe_table(
     """
     table = tables.load(name)
     metadata = table.metadata
-    reader, snapshot = open_files(tables, table), chosen_snapshot(table, None)
+    reader, snapshot = open_files(tables, table), snapshot_or_current(table, None)
     manifests, files = reader.manifests(snapshot), list(reader.of(snapshot))
     schema = current_schema(metadata)
     updated = utc_time(metadata["last-updated-ms"])

@@ -11,7 +11,7 @@ from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.single_values import TIMESTAMP_PATTERN
-from icemigrate.table_data.snapshot_entries import snapshot_of, utc_time
+from icemigrate.table_data.snapshot_list import snapshot_of, utc_time
 from icemigrate.table_data.table_session import CurrentTable
 
 

@@ -8,23 +8,24 @@ has what came before.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from icemigrate.diagnostics import format_count
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import current_schema_id, read_specs
 from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.partitioning import term_text
 from icemigrate.iceberg.ref_names import is_icemigrate_tag
+from icemigrate.iceberg.retention import ancestor_ids
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import schema_from_json
 from icemigrate.metadata_engine.apply_updates import complete_metadata
 from icemigrate.results.timeline_results import TimelineEntry, TimelineResult
 from icemigrate.table_data.compare_snapshots import field_differences
-from icemigrate.table_data.snapshot_entries import ancestor_ids, utc_time
+from icemigrate.table_data.snapshot_list import utc_time
 from icemigrate.table_data.table_session import TableSession
 
-Json: TypeAlias = Mapping[str, Any]
 _VERSION = re.compile("-([0-9]{1,18})(?:-(?:before|released)(?:-[0-9]{1,9})?)?$")
 _VERSION_KEY = "icemigrate.version"
 _NAMED = 5

@@ -14,11 +14,11 @@ import pytest
 from icemigrate.catalog.metadata_files import read_local
 from icemigrate.files.version_number import Version
 from icemigrate.history.history_record import SCHEMA, HistoryRecord, RunOutcome
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.table import Table
 from icemigrate.metadata_engine.history_rows import write_rows
 from icemigrate.metadata_engine.snapshot_files import append_snapshot
-from icemigrate.metadata_engine.table_store import Json
 from icemigrate.spark.append_snapshot import _data_file, stage_marker_snapshot
 from icemigrate.spark.spark_engine import SparkEngine
 from tests.support.metadata_tables import LocalFiles

@@ -10,8 +10,8 @@ import pytest
 from icemigrate.errors import EngineError
 from icemigrate.table_data.compaction import compact
 from icemigrate.table_data.compare_snapshots import compare_snapshots
-from icemigrate.table_data.file_entries import list_files, list_manifests, list_partitions
-from icemigrate.table_data.snapshot_entries import list_snapshots
+from icemigrate.table_data.file_lists import list_files, list_manifests, list_partitions
+from icemigrate.table_data.snapshot_list import list_snapshots
 from icemigrate.table_data.snapshot_rollback import rollback_table
 from icemigrate.table_data.table_description import describe_table
 from icemigrate.table_data.table_session import open_tables

@@ -9,10 +9,10 @@ from typing import Any
 
 from icemigrate.catalog.metadata_files import read_local
 from icemigrate.errors import EngineError
+from icemigrate.iceberg.json_text import Json
 from icemigrate.metadata_engine.apply_updates import apply_updates
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.snapshot_files import NewSnapshot, append_snapshot
-from icemigrate.metadata_engine.table_store import Json
 
 COLUMNS = ({"id": 1, "name": "id", "type": "long"}, {"id": 2, "name": "region", "type": "string"})
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
-from icemigrate.metadata_engine.table_store import Json, StoredTable, TableCommit, TableStore
+from icemigrate.metadata_engine.table_store import StoredTable, TableCommit, TableStore
 
 TRADES = TableName(("db",), "trades")
 QUOTES = TableName(("db",), "quotes")

@@ -61,7 +61,7 @@ def _read(source: SourceText) -> Iterator[IgnoreComment]:
         if found is None:
             continue
         if texts is None:
-            texts = list(_texts(source.text))
+            texts = list(_quoted_ranges(source.text))
         at = starts[number - 1] + found.start()
         # Only the last text that begins before it can contain it.
         before = bisect_right(texts, (at, 0)) - 1
@@ -89,7 +89,7 @@ def _read_sql(source: SourceText) -> Iterator[IgnoreComment]:
             yield IgnoreComment(rules, reason, about, place, found["mark"])
 
 
-def _texts(text: str) -> Iterator[tuple[int, int]]:
+def _quoted_ranges(text: str) -> Iterator[tuple[int, int]]:
     """Start and end of texts in quotes and in blocks; a comment may follow the header of a block."""
     for token in yaml.scan(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
         if isinstance(token, yaml.ScalarToken) and not token.plain:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from icemigrate.iceberg.json_text import Json
 from icemigrate.metadata_engine import apply_updates as apply_updates_module
 from icemigrate.metadata_engine import rest_outcome
 from icemigrate.metadata_engine.apply_updates import apply_updates
 from icemigrate.metadata_engine.rest_outcome import is_made
-from icemigrate.metadata_engine.table_store import Json, StoredTable, TableCommit
+from icemigrate.metadata_engine.table_store import StoredTable, TableCommit
 from tests.support.metadata_samples import sample
 from tests.support.small_commits import TRADES
 

@@ -22,6 +22,7 @@ from icemigrate.errors import EngineError, IcemigrateError, LockLost
 from icemigrate.execution.engine_choice import transaction_engine_obstacle
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.failures import Undone
+from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.apply_updates import InvalidUpdate
 from icemigrate.metadata_engine.engine import MetadataEngine
@@ -29,7 +30,7 @@ from icemigrate.metadata_engine.file_stores import TableFiles
 from icemigrate.metadata_engine.sql_table_store import SqlTableStore
 from icemigrate.metadata_engine.sqlite_store import open_sqlite_store
 from icemigrate.metadata_engine.table_commit import CommitDraft
-from icemigrate.metadata_engine.table_store import CommitRefused, Json, StoredTable, TableCommit
+from icemigrate.metadata_engine.table_store import CommitRefused, StoredTable, TableCommit
 from icemigrate.metadata_engine.uncertain_outcome import LostAnswer
 from icemigrate.project import Project, open_project
 from icemigrate.render.json_documents import plan_document

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from icemigrate.errors import ExitCode, MetadataError
-from icemigrate.table_data.file_entries import list_files, list_manifests, list_partitions
+from icemigrate.table_data.file_lists import list_files, list_manifests, list_partitions
 from icemigrate.table_data.partition_texts import PartitionTexts
 from icemigrate.table_data.table_description import describe_table
 from tests.support.table_project import TableProject

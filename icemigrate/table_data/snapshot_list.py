@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
 
@@ -47,17 +47,6 @@ def _names_by_snapshot(refs: Mapping[str, Any]) -> _Names:
 def snapshot_of(metadata: Mapping[str, Any], snapshot_id: int | None) -> Mapping[str, Any] | None:
     """The snapshot of an id; ``None`` where metadata has none."""
     return next((s for s in metadata["snapshots"] if s["snapshot-id"] == snapshot_id), None)
-
-
-def ancestor_ids(metadata: Mapping[str, Any], snapshot_id: int | None) -> Iterator[int]:
-    """The ids of a snapshot and of the snapshots that it was made from, as far as metadata has them."""
-    by_id = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
-    seen = set[int]()
-    while snapshot_id in by_id and snapshot_id not in seen:
-        assert snapshot_id is not None
-        seen.add(snapshot_id)
-        yield snapshot_id
-        snapshot_id = by_id[snapshot_id].get("parent-snapshot-id")
 
 
 def utc_time(milliseconds: int) -> datetime:

@@ -23,7 +23,7 @@ from icemigrate.table_data.live_files import (
     SnapshotManifest,
 )
 from icemigrate.table_data.partition_texts import PartitionTexts
-from icemigrate.table_data.snapshot_entries import utc_time
+from icemigrate.table_data.snapshot_list import utc_time
 from icemigrate.table_data.table_points import CURRENT, ReadPoint, find_snapshot
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
@@ -35,7 +35,7 @@ def open_files(tables: TableSession, table: CurrentTable) -> LiveFileReader:
     return LiveFileReader(table.metadata, tables.environment.catalog.read_file)
 
 
-def chosen_snapshot(table: CurrentTable, snapshot: str | None) -> Mapping[str, Any] | None:
+def snapshot_or_current(table: CurrentTable, snapshot: str | None) -> Mapping[str, Any] | None:
     """The snapshot of a text, or the current one; ``None`` where the table has none.
 
     :raises UsageError: the table has no such snapshot.
@@ -56,7 +56,7 @@ def list_files(
     :raises MetadataError: a manifest cannot be read.
     """
     table = tables.load(name)
-    chosen = chosen_snapshot(table, snapshot)
+    chosen = snapshot_or_current(table, snapshot)
     texts = PartitionTexts(table.metadata)
     listed, total, rows, size = list[FileInfo](), 0, 0, 0
     for file in open_files(tables, table).of(chosen):
@@ -79,7 +79,7 @@ def list_partitions(
     :raises MetadataError: a manifest cannot be read.
     """
     table = tables.load(name)
-    chosen = chosen_snapshot(table, snapshot)
+    chosen = snapshot_or_current(table, snapshot)
     texts, times = PartitionTexts(table.metadata), _times(table.metadata)
     groups: dict[tuple[int, str], list[LiveFile]] = {}
     for file in open_files(tables, table).of(chosen):
@@ -102,7 +102,7 @@ def list_manifests(
     :raises MetadataError: the manifest list cannot be read.
     """
     table = tables.load(name)
-    chosen = chosen_snapshot(table, snapshot)
+    chosen = snapshot_or_current(table, snapshot)
     manifests = open_files(tables, table).manifests(chosen)
     shown = tuple(map(_manifest_info, manifests if limit is None else manifests[:limit]))
     length = sum(manifest.length for manifest in manifests)
