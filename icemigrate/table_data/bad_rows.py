@@ -10,6 +10,8 @@ from icemigrate.diagnostics import Diagnostic, FilePosition, format_count
 from icemigrate.errors import Mistakes
 from icemigrate.frozen import Frozen
 from icemigrate.hidden_characters import escaped_json
+from icemigrate.iceberg.schema_json import primitive_text
+from icemigrate.iceberg.types import Field, is_nested
 
 SHOWN_ROWS = 10
 """How many rows a message shows."""
@@ -80,6 +82,14 @@ class BadRows:
 def _line(row: BadRow) -> str:
     found = {"file": row.file, "row": row.row, "problem": row.problem, "values": dict(row.values)}
     return escaped_json(json.dumps(found, ensure_ascii=False, default=str))
+
+
+def value_problem(column: Field, value: Any) -> str:
+    """Why a value that does not fit is none of a column: a sentence with both."""
+    type_ = "" if is_nested(column.type) else f" ({primitive_text(column.type)})"
+    if value is None or (value == "" and column.required):
+        return f"column `{column.name}`{type_} is required, and there is no value"
+    return f"column `{column.name}`{type_} cannot have the value `{shown_value(value)}`"
 
 
 def shown_value(value: Any) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from icemigrate.errors import MissingExtra, UsageError, extra_hint
 from icemigrate.frozen import Frozen
+from icemigrate.table_data.duckdb_problems import advice_on, duckdb_problem, report_problems
 from icemigrate.table_data.duckdb_session import text_literal
-from icemigrate.table_data.query_errors import syntax_hint
 
 if TYPE_CHECKING:
     import duckdb
@@ -108,8 +108,8 @@ def require_expression(
         try:
             tree = _only_select(connection, sql, expected)
         except duckdb.Error as error:
-            reason = str(error).partition("\n")[0].removeprefix("Parser Error: ")
-            raise UsageError(f"{shown} is not valid SQL: {reason}", syntax_hint(reason)) from error
+            advice = advice_on(duckdb_problem(error))
+            raise UsageError(f"{shown} is not valid SQL: {advice.message}", advice.hint) from error
         if not _is_expression(tree):
             raise UsageError(f"{shown} is not one expression", expected.hint)
         for node in _nodes(tree["select_list"]):
@@ -133,7 +133,7 @@ def _is_expression(tree: Mapping[str, Any]) -> bool:
 
 
 def open_alone() -> duckdb.DuckDBPyConnection:
-    """A DuckDB that reads texts, and no file.
+    """A DuckDB that reads texts, and no file; it reads times without a zone as UTC.
 
     :raises MissingExtra: DuckDB is not installed.
     """
@@ -141,7 +141,10 @@ def open_alone() -> duckdb.DuckDBPyConnection:
         import duckdb
     except ImportError as error:
         raise MissingExtra("DuckDB is not installed", extra_hint("table")) from error
-    return duckdb.connect(config=_ALONE)
+    connection = duckdb.connect(config=_ALONE)
+    connection.execute("SET TimeZone = 'UTC'")
+    report_problems(connection)
+    return connection
 
 
 def expression_tree(connection: duckdb.DuckDBPyConnection, text: str) -> dict[str, Any]:

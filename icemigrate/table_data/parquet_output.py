@@ -45,7 +45,14 @@ _LARGEST_PART = 60
 
 
 class NullInRequired(Exception):
-    """A required column or field has a null; the rows have to be checked one by one."""
+    """A required column, or a field inside a column, has a null; the rows have to be checked one by one.
+
+    :ivar column: the name of the column.
+    """
+
+    def __init__(self, column: str) -> None:
+        super().__init__(f"column `{column}` lacks a required value")
+        self.column = column
 
 
 class TemporaryFile(Frozen):
@@ -76,8 +83,8 @@ def write_parquet(
         limit = f", FILE_SIZE_BYTES {min(size, _LARGEST_FILE)}"
         db.run(f"COPY ({ordered}) TO {text_literal(str(folder))} ({_options(target)}{limit})")
         found = tuple(TemporaryFile(path) for path in sorted(folder.rglob("*.parquet"), key=_number))
-    if not is_checked and _has_null(db, found, target):
-        raise NullInRequired
+    if not is_checked and (column := _column_with_null(db, found, target)) is not None:
+        raise NullInRequired(column)
     return found
 
 
@@ -139,16 +146,19 @@ def _partitioned(
             yield TemporaryFile(path, stored_partition(columns, partition))
 
 
-def _has_null(db: LoadDatabase, files: Sequence[TemporaryFile], target: LoadTarget) -> bool:
-    """Whether a file has a null in a required column, or in a required field inside a column.
+def _column_with_null(db: LoadDatabase, files: Sequence[TemporaryFile], target: LoadTarget) -> str | None:
+    """The first required column that has a null in a file, also in a required field inside it.
 
     A condition on one unnested column is cheap: DuckDB answers it from the statistics of the files.
     """
-    conditions = [condition for column in target.columns for condition in missing_required(column)]
+    conditions = [(column, condition) for column in target.columns for condition in missing_required(column)]
     if not conditions or not files:
-        return False
+        return None
     rows = _rows_of(files)
-    return any(db.query(f"SELECT 1 FROM {rows} WHERE {condition} LIMIT 1") for condition in conditions)
+    for column, condition in conditions:
+        if db.query(f"SELECT 1 FROM {rows} WHERE {condition} LIMIT 1"):
+            return column.name
+    return None
 
 
 def count_rows(db: LoadDatabase, files: Sequence[TemporaryFile]) -> int:

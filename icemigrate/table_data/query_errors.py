@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from icemigrate.errors import IcemigrateError, UsageError
+from icemigrate.table_data.duckdb_problems import advice_on, duckdb_problem
+from icemigrate.table_data.sql_positions import EditedSql
 
-_PREFIX = re.compile(r"\A(?:[A-Z][A-Za-z ]* Error|TransactionContext Error): ")
-_PREFIX_OF_QUERY = re.compile(r"\A(?:Binder|Catalog|Conversion|Invalid Input|Out of Range|Parser) Error: ")
-_IN_QUERY = (
-    "BinderException",
-    "CatalogException",
-    "ConversionException",
-    "InvalidInputException",
-    "OutOfRangeException",
-    "ParserException",
-    "SyntaxException",
-    "TypeMismatchException",
+_IN_QUERY = frozenset(
+    {
+        "Binder",
+        "Catalog",
+        "Conversion",
+        "Invalid Input",
+        "Mismatch Type",
+        "Out of Range",
+        "Parser",
+        "Syntax",
+    }
 )
-"""Exceptions of the query itself; others are of its tables."""
+"""Kinds of exceptions of the query itself; others are of its tables."""
 _OF_FILES = re.compile(
     r"too small to be a Parquet file|(?:No magic bytes found at end of|Footer length error in) file|"
     r"Out of buffer|Avro container file|Cannot read file (?:header|block)|Cannot open file"
@@ -36,17 +38,21 @@ def file_error(error: Exception, names: str, tables: Mapping[str, str]) -> Icemi
     """
     if not _OF_FILES.search(str(error)):
         return None
+    reason = _named(duckdb_problem(error).message, tables)
     return IcemigrateError(
-        f"a file of {names} is missing or damaged: {_reason(str(error), tables)}",
-        "restore the file from a backup",
+        f"a file of {names} is missing or damaged: {reason}", "restore the file from a backup"
     )
 
 
 @contextmanager
-def duckdb_errors(tables: Mapping[str, str]) -> Iterator[None]:
+def duckdb_errors(
+    tables: Mapping[str, str], written: EditedSql | None = None, columns: Sequence[str] = ()
+) -> Iterator[None]:
     """Raise DuckDB's exceptions as errors of the project.
 
     :param tables: by the names of their views.
+    :param written: the statement, if a user wrote a part of it.
+    :param columns: of the tables, for hints.
     :raises UsageError: DuckDB does not accept the query.
     :raises IcemigrateError: a table cannot be read.
     """
@@ -56,7 +62,8 @@ def duckdb_errors(tables: Mapping[str, str]) -> Iterator[None]:
         yield
     except (duckdb.Error, OSError, ValueError) as error:
         # Arrow's stream raises exceptions of Python, with DuckDB's message.
-        reason = _reason(str(error), tables)
+        problem = duckdb_problem(error)
+        reason = _named(problem.message, tables)
         names = ", ".join(f"`{name}`" for name in tables.values())
         if isinstance(error, duckdb.PermissionException):
             raise IcemigrateError(
@@ -65,8 +72,13 @@ def duckdb_errors(tables: Mapping[str, str]) -> Iterator[None]:
             ) from error
         if (damage := file_error(error, names, tables)) is not None:
             raise damage from error
-        if type(error).__name__ in _IN_QUERY or _PREFIX_OF_QUERY.match(str(error)):
-            raise UsageError(f"DuckDB does not accept the query: {reason}", syntax_hint(reason)) from error
+        if problem.exception in _IN_QUERY:
+            advice = advice_on(problem, columns, "" if written is None else written.sql)
+            place = None if written is None else written.place(problem.position)
+            where = "DuckDB does not accept the query" if place is None else place
+            raise UsageError(
+                f"{where}: {_named(advice.message, tables)}", _named(advice.hint, tables)
+            ) from error
         if isinstance(error, duckdb.OutOfMemoryException):
             raise IcemigrateError(f"the query needs too much memory: {reason}", "read fewer rows") from error
         raise IcemigrateError(
@@ -74,19 +86,8 @@ def duckdb_errors(tables: Mapping[str, str]) -> Iterator[None]:
         ) from error
 
 
-def syntax_hint(reason: str) -> str:
-    """What to do about SQL that DuckDB does not accept.
-
-    :param reason: DuckDB's message, without its kind.
-    """
-    if reason.startswith("syntax error"):
-        return "correct the SQL; a name that is a keyword, such as `at`, is in double quotes"
-    return "correct the SQL"
-
-
-def _reason(text: str, tables: Mapping[str, str]) -> str:
-    """The message without its kind, and without the position in a text that the user did not write."""
-    text = _PREFIX.sub("", text.partition("\nLINE ")[0].partition("\n\n")[0])
+def _named(text: str, tables: Mapping[str, str]) -> str:
+    """A text with the names of tables for those of their views."""
     for view, name in tables.items():
         text = text.replace(view, name)
-    return " ".join(text.split())
+    return text

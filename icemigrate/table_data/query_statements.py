@@ -22,6 +22,7 @@ from icemigrate.table_data.duckdb_statements import (
     require_pure_function,
     require_table_function,
 )
+from icemigrate.table_data.sql_positions import EditedSql, syntax_problem
 from icemigrate.table_data.table_points import CURRENT, ReadPoint, parse_timestamp
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Query(Frozen):
     uses: tuple[TableUse, ...]
     qualifiers: tuple[tuple[int, int], ...] = ()
 
-    def with_views(self, views: Sequence[str]) -> str:
-        """The text for DuckDB.
+    def with_views(self, views: Sequence[str]) -> EditedSql:
+        """The statement for DuckDB.
 
         :param views: the view that has the rows of each use.
         """
@@ -67,10 +68,7 @@ class Query(Frozen):
         for use, view in zip(self.uses, views, strict=True):
             alias = "" if use.alias is None else f" AS {quoted_identifier(use.alias)}"
             edits.append((use.start, use.end, quoted_identifier(view) + alias))
-        text = self.text
-        for start, end, new in sorted(edits, reverse=True):
-            text = text[:start] + new + text[end:]
-        return text
+        return EditedSql(self.text, tuple(sorted(edits)))
 
 
 def parse_query(text: str) -> Query:
@@ -111,7 +109,7 @@ def check_condition(text: str) -> None:
     # DuckDB has no `FOR VERSION AS OF`, so it reads the condition with a view for each table.
     read = parse_query(f"{before}{text}{after}")
     views = [f"icemigrate_{number}" for number, _ in enumerate(read.uses, 1)]
-    own = read.with_views(views)[len(before) : -len(after)]
+    own = read.with_views(views).sql[len(before) : -len(after)]
     with open_alone() as connection:
         require_expression(connection, own, "--where", has_subqueries=True)
 
@@ -131,11 +129,9 @@ def _only_statement(text: str, where: str = "the query", skipped_lines: int = 0)
     try:
         found: list[Any] = [tree for tree in sqlglot.parse(text, read="duckdb") if tree is not None]
     except ParseError as error:
-        at = error.errors[0] if error.errors else {}
-        line, word = max(1, int(at.get("line") or 1) - skipped_lines), str(at.get("highlight") or "")
-        column = max(1, int(at.get("col") or 1) - len(word) + 1)
+        place, reason = syntax_problem(error, skipped_lines)
         raise UsageError(
-            f"{where}:{line}:{column}: {_syntax_reason(str(at.get('description') or ''))} near `{word}`",
+            f"{where}:{place}: {reason}",
             "correct the SQL, which is DuckDB's, with `FOR TIMESTAMP AS OF` or `FOR VERSION AS OF`",
         ) from error
     except (TokenError, RecursionError) as error:
@@ -150,14 +146,6 @@ def _only_statement(text: str, where: str = "the query", skipped_lines: int = 0)
         )
     tree: exp.Expression = found[0]
     return tree
-
-
-def _syntax_reason(description: str) -> str:
-    """What sqlglot says, without the names of its classes."""
-    reason = description.rstrip(".") or "it is no SQL"
-    if reason.startswith("Required keyword"):
-        return "something is missing"
-    return reason[:1].lower() + reason[1:]
 
 
 def _refuse_other_than_reads(tree: exp.Expression, text: str) -> None:

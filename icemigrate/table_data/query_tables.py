@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
-from icemigrate.frozen import Frozen, field
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
 from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier
@@ -21,6 +21,7 @@ from icemigrate.table_data.query_metadata import point_metadata
 from icemigrate.table_data.query_readers import choose_reader
 from icemigrate.table_data.query_statements import Query, TableUse, check_condition, parse_query
 from icemigrate.table_data.query_views import TableRead, create_views
+from icemigrate.table_data.sql_positions import EditedSql
 from icemigrate.table_data.table_points import CURRENT, ReadPoint, ResolvedPoint, resolve_point
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
@@ -38,7 +39,9 @@ class QueryBatches:
     :ivar schema: of every batch.
     """
 
-    def __init__(self, reader: pa.RecordBatchReader, tables: Mapping[str, str]) -> None:
+    def __init__(
+        self, reader: pa.RecordBatchReader, errors: Callable[[], AbstractContextManager[None]]
+    ) -> None:
         import pyarrow as pa
 
         names: list[str] = []
@@ -46,12 +49,12 @@ class QueryBatches:
             free = (f"{name}_{number}" for number in count(1))
             names.append(name if name not in names else next(n for n in free if n not in reader.schema.names))
         self.schema = pa.schema([one.with_name(n) for one, n in zip(reader.schema, names, strict=True)])
-        self._reader, self._tables = reader, tables
+        self._reader, self._errors = reader, errors
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        with duckdb_errors(self._tables):
+        with self._errors():
             for batch in self._reader:
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
 
@@ -59,22 +62,32 @@ class QueryBatches:
 class OpenQuery(Frozen):
     """A query whose tables are open.
 
-    :param sql: for DuckDB.
+    :param written: the statement for DuckDB, made from what the user wrote.
     :param reads: the tables, each once for each point.
     """
 
     connection: duckdb.DuckDBPyConnection
-    sql: str
+    written: EditedSql
     reads: tuple[TableRead, ...] = field(default_factory=tuple)
+
+    @property
+    def sql(self) -> str:
+        """The statement."""
+        return self.written.sql
 
     def batches(self) -> QueryBatches:
         """Run the query; its rows come in batches while the query is open.
 
         :raises IcemigrateError: DuckDB refuses the query, or a file cannot be read.
         """
-        with duckdb_errors(self.reads_by_view):
+        with self.errors():
             reader = self.connection.execute(self.sql).to_arrow_reader(BATCH_ROWS)
-        return QueryBatches(reader, self.reads_by_view)
+        return QueryBatches(reader, self.errors)
+
+    def errors(self) -> AbstractContextManager[None]:
+        """Raise DuckDB's exceptions as errors of the project, with places in what the user wrote."""
+        columns = [column.name for read in self.reads for column in read.metadata.schema.fields]
+        return duckdb_errors(self.reads_by_view, self.written, columns)
 
     def rows(self) -> pa.Table:
         """Run the query; all of its rows.
@@ -154,14 +167,18 @@ def open_table_query(
     own = TableUse(table.declared, at, len(before), len(text), table.declared.name)
     if where is not None:
         check_condition(where)
-        text += f" WHERE (\n{where}\n)"
+        text += f"{_WHERE}{where}\n)"
     if limit is not None:
         text += f" LIMIT {limit}"
     # Only a condition can name further tables.
     query = Query(text, (own,)) if where is None else parse_query(text)
     points = [at, *(use.point for use in query.uses[1:])]
-    with _opened(session, query, points, {table.declared: table}) as opened:
+    part = None if where is None else (own.end + len(_WHERE), own.end + len(_WHERE) + len(where))
+    with _opened(session, query, points, {table.declared: table}, part) as opened:
         yield opened
+
+
+_WHERE = " WHERE (\n"
 
 
 def _schema(table: CurrentTable, point: ResolvedPoint) -> Schema:
@@ -205,14 +222,20 @@ def _opened(
     query: Query,
     points: Sequence[ReadPoint],
     loaded: dict[TableName, CurrentTable] | None = None,
+    condition: tuple[int, int] | None = None,
 ) -> Iterator[OpenQuery]:
-    """A query with a view for each table and point, in a DuckDB that reads nothing else."""
+    """A query with a view for each table and point, in a DuckDB that reads nothing else.
+
+    :param condition: where the condition of ``--where`` begins and ends, if the user wrote only that.
+    """
     reads, views = _reads(session, query, points, dict(loaded or {}))
-    sql = query.with_views(views)
+    written = query.with_views(views)
+    if condition is not None:
+        written = replace(written, label="--where", start=condition[0], end=condition[1])
     with _connected(session, reads) as (connection, used):
-        opened = OpenQuery(connection, sql, used)
-        with duckdb_errors(opened.reads_by_view):
-            require_reads(connection, sql, views)
+        opened = OpenQuery(connection, written, used)
+        with opened.errors():
+            require_reads(connection, written.sql, views)
         yield opened
 
 
@@ -235,7 +258,7 @@ def open_points(
         reader = choose_reader(str(table.declared), metadata, session.object_storage)
         reads.append(TableRead(table, point, metadata, reader, f"icemigrate_{number}"))
     with _connected(session, reads, files) as (connection, used):
-        yield OpenQuery(connection, "", used)
+        yield OpenQuery(connection, EditedSql(""), used)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from icemigrate.catalog.metadata_files import local_path
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Field, Primitive, walk_fields
+from icemigrate.table_data.duckdb_problems import report_problems
 from icemigrate.table_data.duckdb_scans import ScannedFiles, scanned_files, table_folders
 from icemigrate.table_data.duckdb_session import (
     load_iceberg,
@@ -91,6 +92,7 @@ def create_views(
                 f"CREATE VIEW {quoted_identifier(read.view)} AS SELECT {columns} FROM {source}"
             )
         used.append(read)
+    report_problems(connection)
     lock_duckdb(
         connection,
         [f"{scratch}/", *(f for read in reads for f in table_folders(read.metadata.json))],

@@ -14,13 +14,13 @@ from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.table_properties import DELETE_MODE, UPDATE_MODE
 from icemigrate.system.measured_activity import ROWS, measured_activity
+from icemigrate.table_data.duckdb_problems import duckdb_problem
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.nested_casts import type_problem
 from icemigrate.table_data.parquet_output import (
     BYTES,
-    NullInRequired,
     TemporaryFile,
     copy_to_table,
     count_rows,
@@ -28,9 +28,9 @@ from icemigrate.table_data.parquet_output import (
 )
 from icemigrate.table_data.query_errors import file_error
 from icemigrate.table_data.row_commit import RowChange, commit_rows
-from icemigrate.table_data.row_expressions import RowExpression, parse_row_expression
+from icemigrate.table_data.row_expressions import RowExpression, parse_condition, parse_new_value
 from icemigrate.table_data.row_readers import SparkNeeded, stored_rows, total_rows
-from icemigrate.table_data.row_relations import cast_sql
+from icemigrate.table_data.row_relations import NULL_TYPE, cast_sql
 from icemigrate.table_data.spark_row_changes import (
     NoteSpark,
     delete_in_spark,
@@ -38,6 +38,7 @@ from icemigrate.table_data.spark_row_changes import (
     update_in_spark,
 )
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.unfit_values import condition_errors, value_errors
 from icemigrate.table_data.writable_tables import load_for_rows
 
 FILE = "filename"
@@ -72,7 +73,7 @@ def delete_data(
     :raises UsageError: there is no such table, or the condition is not valid.
     """
     table = load_for_rows(session, name)
-    condition = parse_row_expression(where, load_target(table), "--where")
+    condition = parse_condition(where, load_target(table))
 
     def rewritten(columns: str, rows: str, _db: LoadDatabase, _target: LoadTarget) -> str:
         return f"SELECT {columns} FROM {rows} WHERE {condition.sql} IS NOT TRUE"
@@ -102,10 +103,9 @@ def update_data(
     if not updates:
         raise UsageError("there is no column to set", "give `column = expression`")
     target = load_target(load_for_rows(session, name))
-    condition = parse_row_expression(where, target, "--where")
+    condition = parse_condition(where, target)
     values = {
-        target.column(column).name: parse_row_expression(text, target, f"--set {column}")
-        for column, text in updates.items()
+        column: parse_new_value(text, target, target.column(column)) for column, text in updates.items()
     }
 
     def rewritten(_columns: str, rows: str, db: LoadDatabase, now: LoadTarget) -> str:
@@ -113,7 +113,7 @@ def update_data(
         return f"SELECT {found} FROM {rows}"
 
     try:
-        return _rewrite(session, name, UPDATE_MODE, condition, rewritten)
+        return _rewrite(session, name, UPDATE_MODE, condition, rewritten, values)
     except SparkNeeded as needed:
         on_spark(needed.reason)
         return update_in_spark(session, needed.table, values, condition, needed.reason)
@@ -133,8 +133,11 @@ def _updated(
         if value is None:
             found.append(name)
             continue
-        given = "NULL" if value.is_null else db.types(f"(SELECT {value.sql} AS v FROM {rows})")["v"]
-        if not value.is_null and (problem := type_problem(column.type, given, column.name)) is not None:
+        # Another client may have changed the columns since the expression was checked.
+        given = value.type
+        if given != NULL_TYPE:
+            given = db.types(f"(SELECT {value.sql} AS v FROM {rows})")["v"]
+        if (problem := type_problem(column.type, given, column.name)) is not None:
             raise UsageError(f"--set {column.name}: {problem}", "write a value of the column's type")
         new = cast_sql(column.type, given, value.sql)
         found.append(f"CASE WHEN {condition.sql} THEN {new} ELSE {name} END AS {name}")
@@ -163,11 +166,17 @@ NewRowsQuery = Callable[[str, str, LoadDatabase, LoadTarget], str]
 
 
 def _rewrite(
-    session: TableSession, name: str, mode: str, condition: RowExpression, query: NewRowsQuery
+    session: TableSession,
+    name: str,
+    mode: str,
+    condition: RowExpression,
+    query: NewRowsQuery,
+    values: Mapping[str, RowExpression] | None = None,
 ) -> RowChangeOutcome:
     """Write the files again that have a row for which a condition is true.
 
     :param mode: the property with the mode of the change.
+    :param values: that columns get, for the message where one does not fit.
     :raises SparkNeeded: the table cannot be changed without Spark, or no longer after a conflict.
     """
     count = 0
@@ -183,8 +192,10 @@ def _rewrite(
                 return RowChange(table, ())
             # One transaction has one `now()`, so that the condition has one value in all statements.
             db.run("BEGIN TRANSACTION")
-            _require_boolean(db, rows, condition)
-            with measured_activity(f"Searching rows of {name}", ROWS, total_rows(table), db.share):
+            with (
+                condition_errors(condition),
+                measured_activity(f"Searching rows of {name}", ROWS, total_rows(table), db.share),
+            ):
                 found = dict(
                     db.query(f"SELECT {FILE}, count(*) FROM {rows} WHERE {condition.sql} GROUP BY {FILE}")
                 )
@@ -194,18 +205,16 @@ def _rewrite(
             columns = ", ".join(quoted_identifier(column.name) for column in target.columns)
             chosen = files_relation(rows, found)
             new_rows = query(columns, chosen, db, target)
-            with measured_activity(f"Writing files of {name} again", BYTES, local_size(found), db.share):
+            with (
+                value_errors(db, target, f"(SELECT * FROM {chosen} WHERE {condition.sql})", values or {}),
+                measured_activity(f"Writing files of {name} again", BYTES, local_size(found), db.share),
+            ):
                 written = write_parquet(db, new_rows, target)
             _require_row_count(db, written, chosen, deleted=count if mode == DELETE_MODE else 0)
             return RowChange(table, copy_to_table(written, target, session.store.files), frozenset(found))
 
     with row_change_errors(name):
-        try:
-            done = commit_rows(session, name, prepare)
-        except NullInRequired:
-            raise UsageError(
-                f"a required column of table `{name}` would become null", "nothing is changed"
-            ) from None
+        done = commit_rows(session, name, prepare)
     change = done.change
     return RowChangeOutcome(
         snapshot_id=done.snapshot_id,
@@ -229,8 +238,7 @@ def row_change_errors(name: str) -> Iterator[None]:
     except duckdb.Error as error:
         if (damage := file_error(error, f"`{name}`", {})) is not None:
             raise damage from error
-        reason = str(error).partition("\n")[0]
-        raise UsageError(f"table `{name}` is not changed: {reason}") from error
+        raise UsageError(f"table `{name}` is not changed: {duckdb_problem(error).message}") from error
 
 
 def local_size(files: Iterable[str]) -> int:
@@ -243,18 +251,3 @@ def files_relation(rows: str, files: Mapping[str, int]) -> str:
     """The rows of some data files."""
     listed = ", ".join(map(text_literal, files))
     return f"(SELECT * FROM {rows} WHERE {FILE} IN ({listed}))"
-
-
-def _require_boolean(db: LoadDatabase, rows: str, condition: RowExpression) -> None:
-    import duckdb
-
-    try:
-        found = db.types(f"(SELECT {condition.sql} AS v FROM {rows})")["v"]
-    except duckdb.Error as error:
-        reason = str(error).partition("\n")[0]
-        raise UsageError(f"--where: `{condition.text}` is not valid: {reason}") from error
-    if found != "BOOLEAN":
-        raise UsageError(
-            f"--where: `{condition.text}` is a value of type {found}, not a condition",
-            "write a comparison, such as `id = 7`",
-        )

@@ -7,12 +7,11 @@ is checked and numbered.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from icemigrate.errors import EngineError, IcemigrateError, UsageError
-from icemigrate.iceberg.schema_json import primitive_text
-from icemigrate.iceberg.types import Field, is_nested
-from icemigrate.table_data.bad_rows import BadRow, BadRows, shown_value
+from icemigrate.iceberg.types import Field
+from icemigrate.table_data.bad_rows import BadRow, BadRows, value_problem
 from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
@@ -77,7 +76,7 @@ def load_source(
 
 def _reason(failure: Exception | None) -> str:
     if isinstance(failure, NullInRequired):
-        return "a required column has a null"
+        return str(failure)
     return str(failure).partition("\n")[0]
 
 
@@ -119,18 +118,11 @@ def _unfit(db: LoadDatabase, target: LoadTarget, rows: NumberedRows) -> Iterator
     while batch := cursor.fetchmany(_BATCH):
         for number, problem, column, *given in batch:
             by_name = dict(zip(names, given, strict=True))
-            text = problem if column == -1 else _problem(conditions[column][0], by_name)
+            unfit = conditions[column][0]
+            text = problem if column == -1 else value_problem(unfit, by_name[unfit.name])
             found.append(BadRow(relation.file, number, text, by_name))
     found.extend(rows.unreadable())
     yield from sorted(found, key=lambda row: row.row)
-
-
-def _problem(column: Field, values: dict[str, Any]) -> str:
-    value = values[column.name]
-    type_ = "" if is_nested(column.type) else f" ({primitive_text(column.type)})"
-    if value is None or (value == "" and column.required):
-        return f"column `{column.name}`{type_} is required, and there is no value"
-    return f"column `{column.name}`{type_} cannot have the value `{shown_value(value)}`"
 
 
 def require_rows_fit(bad: BadRows, target: LoadTarget, *, is_of_files: bool) -> None:

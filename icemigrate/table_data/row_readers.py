@@ -10,6 +10,7 @@ from icemigrate.iceberg.table import MAIN_BRANCH
 from icemigrate.iceberg.table_properties import MERGE_ON_READ, whole_number
 from icemigrate.metadata_engine.manifest_schemas import NEWEST_FORMAT_VERSION
 from icemigrate.metadata_engine.table_store import FileStore
+from icemigrate.table_data.duckdb_problems import report_problems
 from icemigrate.table_data.duckdb_scans import scanned_files, table_folders
 from icemigrate.table_data.duckdb_session import load_iceberg, lock_duckdb, quoted_identifier, text_literal
 from icemigrate.table_data.load_database import LoadDatabase
@@ -107,6 +108,7 @@ def stored_rows(
     if locks:
         if needs_one_thread(target):
             db.run("SET threads = 1")  # cannot be set in a locked DuckDB
+        report_problems(db.connection)
         lock_duckdb(db.connection, [f"{db.folder}/", *table_folders(metadata)], scanned.outside)
     columns = ", ".join(quoted_identifier(column.name) for column in target.columns)
     return f"(SELECT {columns}, filename FROM iceberg_scan({text_literal(str(path))}))"

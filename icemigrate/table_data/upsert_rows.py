@@ -34,6 +34,7 @@ from icemigrate.table_data.row_relations import missing_required
 from icemigrate.table_data.row_sources import RowSource
 from icemigrate.table_data.spark_row_changes import NoteSpark, merge_in_spark, no_note
 from icemigrate.table_data.table_session import CurrentTable, TableSession
+from icemigrate.table_data.unfit_values import missing_stored_value
 from icemigrate.table_data.writable_tables import load_for_rows
 
 _STORED, _GIVEN = "_icemigrate_stored", "_icemigrate_given"
@@ -134,10 +135,8 @@ def upsert_source(
         except SparkNeeded as needed:
             on_spark(needed.reason)
             return merge_in_spark(session, needed.table, db, staged, needed.reason)
-        except NullInRequired:
-            raise UsageError(
-                f"a new row lacks a value that table `{name}` requires", "give all required columns"
-            ) from None
+        except NullInRequired as error:
+            raise missing_stored_value(error, name) from None
     found = RowChangeOutcome(
         snapshot_id=done.snapshot_id,
         files_removed=len(done.change.removed),
@@ -159,13 +158,16 @@ def _staged(db: LoadDatabase, target: LoadTarget, source: RowSource, on: Sequenc
     name = f"staged_{uuid4().hex}"
     columns = ", ".join(_name(column.name) for column in target.columns)
     db.run(f"CREATE TEMP TABLE {name} AS SELECT {columns} FROM {_empty(target)} WHERE false")
-    missing = " OR ".join(condition for column in target.columns for condition in missing_required(column))
+    missing = [
+        (column.name, condition) for column in target.columns for condition in missing_required(column)
+    ]
 
     def write(query: str, is_checked: bool) -> Sequence[None]:
         db.run(f"INSERT INTO {name} {query}")
-        if missing and not is_checked and db.query(f"SELECT 1 FROM {name} WHERE {missing} LIMIT 1"):
-            db.run(f"DELETE FROM {name}")
-            raise NullInRequired
+        for column, condition in () if is_checked else missing:
+            if db.query(f"SELECT 1 FROM {name} WHERE {condition} LIMIT 1"):
+                db.run(f"DELETE FROM {name}")
+                raise NullInRequired(column)
         return ()
 
     bad = BadRows()

@@ -172,7 +172,7 @@ def test_a_query_reads_its_tables(tables: TableSession, text: str, rows: list[tu
         ("SELECT * INTO x FROM sales.orders", "`SELECT INTO` writes a table"),
         ("WITH x AS (DELETE FROM sales.orders RETURNING *) SELECT * FROM x", "`DELETE` is not a query"),
         ("SELECT * FROM sales.nope", "there is no table `sales.nope`"),
-        ("SELECT nope FROM sales.orders", 'Referenced column "nope" not found'),
+        ("SELECT nope FROM sales.orders", "the query:1:8: there is no column `nope`"),
         ("SELECT id FROM sales.orders WHERE", "the query:1:29: something is missing near `WHERE`"),
         ("SELECT 'x", "the query cannot be read"),
         ("SELECT * FROM sales.orders FOR VERSION AS OF 5", "has no snapshot 5"),
@@ -266,3 +266,45 @@ def test_a_missing_or_damaged_data_file_is_one_error(
         assert "error: a file of `sales.orders` is missing or damaged: " in err
         assert ".parquet" in err
         assert err.endswith("restore the file from a backup\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        (
+            "SELECT\n  é, buyr FROM sales.orders",
+            "the query:2:3: there is no column `é`",
+            "the columns are",
+        ),
+        ("SELECT\n  'é', buyr FROM sales.orders", "the query:2:8: ", "did you mean `buyer`?"),
+        ("SELECT o.idd FROM sales.orders o", "the query:1:8: there is no column `idd`", "did you mean `id`?"),
+        ("SELECT x.id FROM sales.orders", "there is no table `x` in the query", "its tables are `orders`"),
+        ("SELECT lenght(buyer) FROM sales.orders", "has no function `lenght`", "did you mean `length`?"),
+        (
+            "SELECT sum(buyer) FROM sales.orders",
+            "has no function `sum(VARCHAR)`",
+            "`sum(DECIMAL) -> DECIMAL`",
+        ),
+        (
+            'SELECT id FROM sales.orders WHERE buyer = "Ann"',
+            "the query:1:43: there is no column `Ann`",
+            "a text has single quotes: 'Ann'",
+        ),
+    ],
+)
+def test_a_mistake_in_a_query_has_its_place_and_a_hint(
+    tables: TableSession, text: str, message: str, hint: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        query_sql(tables, text)
+    assert message in error.value.message
+    assert hint in (error.value.hint or "")
+
+
+def test_a_mistake_in_a_condition_has_its_place_in_the_condition(tables: TableSession) -> None:
+    with pytest.raises(UsageError, match="--where:2:7: there is no column `nam`"):
+        query_table(tables, "sales.orders", where="id = 1\n  AND nam = 2")
+    with pytest.raises(UsageError, match="--where:1:4: there is no column `nam`"):
+        query_table(tables, "sales.orders", where="1 =nam OR id IN (SELECT id FROM sales.orders)")
+    with pytest.raises(UsageError, match="--where:1:20: there is no column `y`"):
+        query_table(tables, "sales.orders", where="id IN (SELECT id + orders.y FROM sales.orders)")

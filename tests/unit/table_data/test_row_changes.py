@@ -110,8 +110,12 @@ def test_a_condition_without_rows_makes_no_snapshot(written: WrittenTables) -> N
         ("EXISTS (SELECT * FROM read_csv('/etc/passwd'))", "reads more than one row"),
         ("count(*) > 1", "needs several rows"),
         ("row_number() OVER () = 1", "needs several rows"),
-        ("cty = 'x'", "has no column `cty`"),
-        ('city = "Rome"', "has no column `Rome`"),
+        ("cty = 'x'", "--where:1:1: there is no column `cty`"),
+        ("id = 1\n  AND cty = 'x'", "--where:2:7: there is no column `cty`"),
+        ('city = "Rome"', "--where:1:8: there is no column `Rome`"),
+        ("city > 1", "--where:1:6: a value of type VARCHAR is not comparable with one of type INTEGER"),
+        ("substr(id, 1) = '1'", "--where:1:1: DuckDB has no function `substr(BIGINT, INTEGER)`"),
+        ("city::int > 1", "`city::int > 1` fails: Could not convert string "),
         ("id", "is a value of type BIGINT, not a condition"),
         ("city > 1 AND nofunction(id)", "is not valid"),
         ("", "is not one expression"),
@@ -121,7 +125,7 @@ def test_a_condition_that_is_not_valid_changes_nothing(
     written: WrittenTables, where: str, message: str
 ) -> None:
     name = items(written)
-    with pytest.raises(UsageError, match="--where: ") as error:
+    with pytest.raises(UsageError, match="--where") as error:
         delete_data(written.session, name, where)
     assert message in error.value.message
     assert len(written.snapshots(name)) == 2
@@ -193,9 +197,7 @@ def test_new_files_with_another_number_of_rows_are_not_committed(
     """The last layer: an expression that every check lets through."""
     name = written.create(ITEMS.format(version=layout))
     insert_data(written.session, name, [{"id": 1, "city": "Rome"}] * 3)
-    monkeypatch.setattr(
-        row_changes, "parse_row_expression", lambda text, *_args: RowExpression(text, is_null=False)
-    )
+    monkeypatch.setattr(row_changes, "parse_new_value", lambda text, *_args: RowExpression(text, "INTEGER"))
     before = written.data_files(name)
     with pytest.raises(UsageError, match=f"an expression makes {rows} rows of 3 rows"):
         update_data(written.session, name, {"id": text}, "true")
@@ -210,22 +212,52 @@ def test_a_comment_at_the_end_of_a_condition_hides_nothing(written: WrittenTable
 @pytest.mark.parametrize(
     ("updates", "message"),
     [
-        ({"amount": "0.005"}, "a value does not fit"),
-        ({"amount": "'abc'"}, "is not changed"),
-        ({"id": "NULL"}, "a required column"),
+        ({"amount": "1.255"}, "column `amount` (decimal(10, 2)) cannot have the value `1.255`"),
+        ({"amount": "'abc'"}, "column `amount` (decimal(10, 2)) cannot have the value `abc`"),
+        ({"id": "NULL"}, "--set id: `NULL`: column `id` (long) is required, and there is no value"),
+        ({"city": "'x'", "id": "99999999999999999999"}, "column `id` (long) cannot have the value"),
+        ({"id": "true - 1"}, "--set id:1:6: "),
+        ({"id": "now()"}, "column `id` (long) has no values of type TIMESTAMP WITH TIME ZONE"),
+        ({"city": "ity"}, "--set city:1:1: there is no column `ity`"),
         ({"cty": "1"}, "has no column `cty`"),
         ({"id": "max(id)"}, "needs several rows"),
         ({}, "there is no column to set"),
     ],
 )
+@pytest.mark.parametrize("where", ["id = 1", "id = 99"])
 def test_values_that_do_not_fit_change_nothing(
-    written: WrittenTables, updates: dict[str, str], message: str
+    written: WrittenTables, updates: dict[str, str], message: str, where: str
 ) -> None:
+    """Types and constants are checked also where no row has the condition."""
     name = items(written)
     files = written.data_files(name)
-    with pytest.raises(UsageError, match=message):
-        update_data(written.session, name, updates, "id = 1")
+    with pytest.raises(UsageError) as error:
+        update_data(written.session, name, updates, where)
+    assert message in error.value.message
     assert (len(written.snapshots(name)), written.data_files(name)) == (2, files)
+
+
+@pytest.mark.parametrize(
+    ("updates", "message"),
+    [
+        (
+            {"city": "'x'", "amount": "id / 3"},
+            "--set amount: `id / 3`: column `amount` (decimal(10, 2)) cannot",
+        ),
+        ({"id": "city"}, "--set id: `city`: column `id` (long) cannot have the value `"),
+        ({"id": "nullif(id, 2)"}, "column `id` (long) is required, and there is no value"),
+        ({"id": "id + 9223372036854775806"}, "`id + 9223372036854775806` has no value: Overflow in addition"),
+    ],
+)
+@VERSIONS
+def test_a_value_of_a_row_that_does_not_fit_is_named(
+    written: WrittenTables, layout: str, updates: dict[str, str], message: str
+) -> None:
+    name = items(written, layout)
+    with pytest.raises(UsageError) as error:
+        update_data(written.session, name, updates, "city <> 'Bonn'")
+    assert message in error.value.message
+    assert len(written.snapshots(name)) == 2
 
 
 def test_a_column_can_become_null(written: WrittenTables) -> None:

@@ -192,7 +192,8 @@ def test_duckdb_itself_opens_no_other_file_for_an_expression(
     folder = project.folder
     source = reader.replace("{file}", str(folder / "file.csv")).replace("{folder}", str(folder))
     unchecked = RowExpression(f"EXISTS (FROM {source})")
-    monkeypatch.setattr(row_changes, "parse_row_expression", lambda *_args: unchecked)
+    monkeypatch.setattr(row_changes, "parse_condition", lambda *_args: unchecked)
+    monkeypatch.setattr(row_changes, "parse_new_value", lambda *_args: unchecked)
     with project.tables() as session:
         with pytest.raises(UsageError, match="disabled by configuration"):
             delete_data(session, "s.t", "")
