@@ -141,7 +141,16 @@ def commands_page() -> str:
 
 _WITH_JAVA_OPTIONS = {"plan": ("plan --rehearse", "plan --reconcile"), "doctor": ("doctor --spark",)}
 """Commands that start Spark with these options only."""
-_COMMIT_IN_PYTHON = ("rollback", "repair", "unlock", "plan --reconcile", "reset", "maintain", "shell")
+_COMMIT_IN_PYTHON = (
+    "adopt-parquet",
+    "rollback",
+    "repair",
+    "unlock",
+    "plan --reconcile",
+    "reset",
+    "maintain",
+    "shell",
+)
 """Commands that start Spark only for what Python cannot commit."""
 
 _REWRITE_FILES = ("table update", "table delete", "table upsert")

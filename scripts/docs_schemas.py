@@ -13,6 +13,7 @@ import msgspec
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.frozen import Frozen
 from icemigrate.render.json_documents import COMPUTED_FIELDS, FIELDS_FOR_PEOPLE
+from icemigrate.results.adoption_results import AdoptionResult
 from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.command_results import (
     ApplyResult,
@@ -50,6 +51,7 @@ Schema: TypeAlias = dict[str, Any]
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 RESULTS: dict[str, tuple[type[Frozen], str]] = {
+    "adopt-parquet": (AdoptionResult, "adopt-parquet"),
     "apply": (ApplyResult, "apply"),
     "check": (CheckResult, "check"),
     "diff": (DiffResult, "diff"),

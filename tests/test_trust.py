@@ -39,6 +39,7 @@ OPENS = {
     "cli/streams.py": "the null device",
     "commands/user_files.py": "the standard outputs",
     "table_data/input_files.py": "files of data, which the command line names",
+    "table_data/adopted_files.py": "a folder that the command line names",
     "table_data/generated_rows.py": "files of a temporary folder",
     "table_data/load_database.py": "a temporary folder",
     "table_data/parquet_output.py": "files of that folder",

@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "new": "Write the next numbered migration file.",
     "diff": "Write the migration that leads to a desired state.",
     "import": "Write a migration that adopts existing tables.",
+    "adopt-parquet": "Take existing Parquet files into a table as they are, or out of it again.",
     "check": "Check all migration files and every step between versions, without a catalog.",
     "test": "Run the tests of migrations, on catalogs in a temporary folder.",
     "lock": "Write the lock file from the current migration files.",

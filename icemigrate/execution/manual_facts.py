@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from icemigrate.history.history_record import ManualFact
 from icemigrate.iceberg.declared_sides import DeclaredState
@@ -31,11 +31,14 @@ def manual_facts(
         old, new = before.get(plan.name), after.get(plan.declared)
         if old is None or new is None or new.uuid is None:
             continue
-        base = recorded.tables.get(plan.declared, old)
-        earlier = {(fact.key, fact.actual) for fact in find_differing_facts(base, old)}
-        found += (
-            ManualFact(new.uuid, fact.key, fact.actual)
-            for fact in find_differing_facts(base, new)
-            if (fact.key, fact.actual) not in earlier
-        )
+        found += facts_of(recorded.tables.get(plan.declared, old), old, new)
     return tuple(found)
+
+
+def facts_of(recorded: Table, before: Table, after: Table) -> Iterator[ManualFact]:
+    """The facts of one table that differ from the recorded state since a change."""
+    assert after.uuid is not None, "tables of a catalog have one"
+    earlier = {(fact.key, fact.actual) for fact in find_differing_facts(recorded, before)}
+    for fact in find_differing_facts(recorded, after):
+        if (fact.key, fact.actual) not in earlier:
+            yield ManualFact(after.uuid, fact.key, fact.actual)

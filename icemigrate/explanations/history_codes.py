@@ -17,6 +17,8 @@ HISTORY_CODES: Mapping[str, str] = {
     "every row of a branch has a value. Check it, or fill the column there first.",
     "branch-written": "An undo cannot drop a branch, because rows were written to it since and would be "
     "lost. `rollback --partial` leaves the branch.",
+    "cannot-adopt": "A Parquet file does not fit the table of `adopt-parquet`; the message gives the reason. "
+    "The table and the files are as before.",
     "cannot-import": "A table cannot be imported; the message gives the reason. `--exclude` skips it.",
     "deleted-migration": "A migration of the base is missing in this change, but environments may have "
     "applied it. Restore the file; `revert` writes a migration that undoes it, `squash` replaces several "

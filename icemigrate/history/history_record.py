@@ -39,14 +39,14 @@ class RunOutcome(str, Enum):
     RECONCILED = "reconciled"
     RESET = "reset"
     ALTERED = "altered"
-    """A user changed the columns of a table with `icemigrate table`."""
+    """A user changed a table with `icemigrate table` or `adopt-parquet`."""
 
     def __str__(self) -> str:
         return self.value
 
 
 class ManualFact(Frozen):
-    """A fact that a user changed with `icemigrate table`; see
+    """A fact that a user changed with `icemigrate table` or `adopt-parquet`; see
     :class:`~icemigrate.planning.drift.differing_facts.DifferingFact`.
 
     :param uuid: of the table.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import Any
@@ -29,16 +29,20 @@ _TEXTS = (Primitive("string"), Primitive("binary"))
 _FLOATS = (Primitive("float"), Primitive("double"))
 
 
-class _Column(Frozen):
-    """A column of the Parquet file.
+class MetricColumn(Frozen):
+    """A column of a Parquet file that a field of a table has its values in.
 
-    :param path: the names of its fields, from the table's column down.
+    :param path: the names of the table's fields, from the column down.
     :param is_repeated: whether it is inside a list or a map.
+    :param unit: what one of its numbers is in the unit of the table: 1000 for milliseconds.
+    :param has_bounds: whether its statistics have the order of the field's type.
     """
 
     field: Field
     path: FieldPath
     is_repeated: bool
+    unit: int = 1
+    has_bounds: bool = True
 
 
 def describe_data_file(
@@ -63,11 +67,32 @@ def describe_data_file(
     with source:
         footer = pq.ParquetFile(source).metadata
         size = source.seek(0, SEEK_END)
+    columns = enumerate(_columns(fields))
+    proven = {c.path: 0 for c in _columns(fields) if c.field.type in _FLOATS} | dict(nan_counts or {})
+    return describe_footer(location, size, footer, columns, metadata, proven)
+
+
+def describe_footer(
+    location: str,
+    size: int,
+    footer: Any,
+    columns: Iterable[tuple[int, MetricColumn]],
+    metadata: Json,
+    nan_counts: Mapping[FieldPath, int],
+) -> DataFile:
+    """What a manifest says about a Parquet file of any writer.
+
+    :param size: of the file, in bytes.
+    :param footer: ``pyarrow.parquet.FileMetaData``.
+    :param columns: those that the table has, each with its number in the file.
+    :param metadata: of the table, whose properties choose the metrics.
+    :param nan_counts: numbers of values that are not a number, by column, where there are bounds.
+    """
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     out = DataFile(location, size, footer.num_rows)
     sizes, counts, nulls, nans = (dict[int, int]() for _ in range(4))
     lower, upper = dict[int, bytes](), dict[int, bytes]()
-    for number, column in enumerate(_columns(fields)):
+    for number, column in columns:
         key, type_ = column.field.id, column.field.type
         length = _bound_length(metadata.get("properties") or {}, column.path)
         if length is None:
@@ -79,10 +104,10 @@ def describe_data_file(
             continue
         counts[key] = sum(chunk.num_values for chunk in chunks)
         nulls[key] = sum(statistics.null_count for statistics in found)
-        bounds = _bounds(type_, found, chunks)
+        bounds = footer_bounds(column, found, chunks)
         if type_ in _FLOATS:
-            known = (nan_counts or {}).get(column.path, 0 if bounds or nulls[key] == counts[key] else None)
-            if known is not None:
+            known = nan_counts.get(column.path)
+            if known is not None and (known or bounds or nulls[key] == counts[key]):
                 nans[key] = known
         # Arrow writes no bounds of long values.
         if length and bounds:
@@ -96,8 +121,17 @@ def describe_data_file(
     )  # fmt: skip
 
 
-def _bounds(type_: Type, statistics: Sequence[Any], chunks: Sequence[Any]) -> tuple[Any, Any] | None:
-    """The lowest and highest value of all row groups; ``None`` where one has values without bounds."""
+def footer_bounds(
+    column: MetricColumn, statistics: Sequence[Any], chunks: Sequence[Any]
+) -> tuple[Any, Any] | None:
+    """The lowest and highest value of all row groups; ``None`` where one has values without bounds.
+
+    :param statistics: of the chunks.
+    :param chunks: of the column, one for each row group.
+    """
+    type_ = column.field.type
+    if not column.has_bounds:
+        return None
     lows, highs = [], []
     for found, chunk in zip(statistics, chunks, strict=True):
         if found.has_min_max:
@@ -111,7 +145,7 @@ def _bounds(type_: Type, statistics: Sequence[Any], chunks: Sequence[Any]) -> tu
     if type_ in _FLOATS:
         # Of two zeros, the negative one is lower: a writer may not distinguish them.
         low, high = low if low else -0.0, high if high else 0.0
-    return low, high
+    return (low, high) if column.unit == 1 else (low * column.unit, high * column.unit)
 
 
 def _comparable(type_: Type, value: Any) -> Any:
@@ -126,7 +160,9 @@ def _start(group: Any) -> int:
     return int(first.dictionary_page_offset or first.data_page_offset)
 
 
-def _columns(fields: Sequence[Field], path: FieldPath = (), is_repeated: bool = False) -> Iterator[_Column]:
+def _columns(
+    fields: Sequence[Field], path: FieldPath = (), is_repeated: bool = False
+) -> Iterator[MetricColumn]:
     """The columns that Parquet has for fields, in the order of the file."""
     for field in fields:
         line = (*path, field.name)
@@ -134,7 +170,7 @@ def _columns(fields: Sequence[Field], path: FieldPath = (), is_repeated: bool = 
             inside = is_repeated or not isinstance(field.type, Struct)
             yield from _columns(children(field.type), line, inside)
         else:
-            yield _Column(field, line, is_repeated)
+            yield MetricColumn(field, line, is_repeated)
 
 
 def _bound_length(properties: Mapping[str, str], path: FieldPath) -> int | None:

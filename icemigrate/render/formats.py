@@ -75,6 +75,7 @@ _TEXT = {
     "RevertResult": "status_text:revert_text",
     "ImportResult": "status_text:import_text",
     "DiffResult": "diff_text:diff_text",
+    "AdoptionResult": "adoption_text:adoption_text",
     "IngestResult": "ingest_text:ingest_text",
     "IngestStatus": "ingest_status_text:ingest_status_text",
     "MigrationTestsResult": "migration_test_text:tests_text",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 from icemigrate.iceberg.metadata_parts import current_schema, read_specs
@@ -38,9 +39,10 @@ class PartitionTexts:
         spec = self._specs.get(spec_id)
         if spec is None:
             return _UNPARTITIONED
-        return "/".join(f"{f.name}={self._value(f, partition.get(f.id))}" for f in spec.live)
+        return "/".join(f"{f.name}={self.value_text(f, partition.get(f.id))}" for f in spec.live)
 
-    def _value(self, field: PartitionField, value: Any) -> str:
+    def value_text(self, field: PartitionField, value: Any) -> str:
+        """The value of one field of a spec."""
         if value is None:
             return "null"
         name = field.transform.name
@@ -53,7 +55,7 @@ class PartitionTexts:
         if name == "hour":
             return f"{_day(value // 24)}-{value % 24:02}"
         if name == "truncate" or field.transform == IDENTITY:
-            return _source_value(self._types.get(field.source_ids[0]), value)
+            return source_text(self._types.get(field.source_ids[0]), value)
         return _plain(value)
 
 
@@ -64,9 +66,9 @@ def _day(number: int) -> str:
         return f"day {number}"
 
 
-def _source_value(type_: Type | None, value: Any) -> str:
+def source_text(type_: Type | None, value: Any) -> str:
     """A value of the column's own type."""
-    if type_ is None or isinstance(value, (bool, float)):
+    if type_ is None or isinstance(value, (bool, float, Decimal)):
         return _plain(value)
     if isinstance(value, str) or type_ in (Primitive("int"), Primitive("long")):
         return _plain(value)

@@ -8,15 +8,18 @@ from collections.abc import Callable, Mapping
 
 from icemigrate.errors import ConflictError, Stopped
 from icemigrate.execution.signals import StopRequest, watch_stop_signals
-from icemigrate.frozen import Frozen, field
+from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.json_text import Json
 from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.iceberg.table import MAIN_BRANCH
+from icemigrate.metadata_engine.apply_updates import apply_updates
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.snapshot_files import append_snapshot
 from icemigrate.metadata_engine.table_store import (
     CommitConflict,
     CommitRefused,
+    FileStore,
+    StoredTable,
     TableCommit,
 )
 from icemigrate.metadata_engine.table_updates import requirements
@@ -36,6 +39,7 @@ class RowChange(Frozen):
     :param removed: locations of files that the table no longer has.
     :param summary: further keys of the snapshot's summary.
     :param properties: of the table, set in the same commit.
+    :param keeps_files: whether the new files stay where the change fails, because they are those of a user.
     """
 
     base: CurrentTable
@@ -43,11 +47,17 @@ class RowChange(Frozen):
     removed: frozenset[str] = frozenset()
     summary: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+    keeps_files: bool = False
 
     @property
     def is_empty(self) -> bool:
         """Whether it changes nothing."""
         return not self.data and not self.removed
+
+    def discard(self, files: FileStore) -> None:
+        """Delete the new files, to which no snapshot refers."""
+        if not self.keeps_files:
+            delete_files(self.data, files)
 
 
 PrepareChange = Callable[[CurrentTable, "RowChange | None"], RowChange]
@@ -64,12 +74,23 @@ class CommittedRows(Frozen):
     snapshot_id: int | None
 
 
-def commit_rows(session: TableSession, name: str, prepare: PrepareChange) -> CommittedRows:
+def accept_all(_table: CurrentTable) -> None:
+    """Accept every table."""
+
+
+def commit_rows(
+    session: TableSession,
+    name: str,
+    prepare: PrepareChange,
+    inspect: Callable[[CurrentTable], None] = accept_all,
+) -> CommittedRows:
     """Prepare a change and commit it, again where another writer commits first.
 
     The new files are deleted where the change fails, unless the catalog may refer to them.
 
     :param name: of the table, as migration files write it.
+    :param inspect: called with the table as the commit makes it, before the catalog gets the commit; where it
+        raises, nothing changes.
     :raises UsageError: there is no such table, or only icemigrate writes it.
     :raises ConflictError: other writers were faster each time.
     :raises Stopped: the user asked to stop while another writer was faster.
@@ -82,21 +103,22 @@ def commit_rows(session: TableSession, name: str, prepare: PrepareChange) -> Com
             table = load_for_rows(session, name)
             change = prepare(table, earlier)
         except BaseException:
-            delete_files(() if earlier is None else earlier.data, session.store.files)
+            if earlier is not None:
+                earlier.discard(session.store.files)
             raise
         with watch_stop_signals() as stop:  # a commit that has begun is completed
             if earlier is not None and earlier.data is not change.data:
-                delete_files(earlier.data, session.store.files)
+                earlier.discard(session.store.files)
             if change.is_empty:
                 return CommittedRows(change, None)
             try:
-                return CommittedRows(change, _commit(session, table, change, stop))
+                return CommittedRows(change, _commit(session, table, change, stop, inspect))
             except CommitConflict as error:
                 if error.keeps_files:
                     raise
                 _pause(session, change, stop)
     assert change is not None, "there is at least one attempt"
-    delete_files(change.data, session.store.files)
+    change.discard(session.store.files)
     raise ConflictError(
         f"other writers changed table `{name}` during each of {_TRIES} attempts", "run the command again"
     )
@@ -110,11 +132,17 @@ def _pause(session: TableSession, change: RowChange, stop: StopRequest) -> None:
     try:
         stop.wait(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311 (nothing secret)
     except Stopped:
-        delete_files(change.data, session.store.files)
+        change.discard(session.store.files)
         raise
 
 
-def _commit(session: TableSession, table: CurrentTable, change: RowChange, stop: StopRequest) -> int:
+def _commit(
+    session: TableSession,
+    table: CurrentTable,
+    change: RowChange,
+    stop: StopRequest,
+    inspect: Callable[[CurrentTable], None],
+) -> int:
     """One attempt; returns the snapshot's id.
 
     :raises CommitConflict: another writer was faster; the data files remain, for the next attempt.
@@ -136,6 +164,8 @@ def _commit(session: TableSession, table: CurrentTable, change: RowChange, stop:
         )
         written, number = snapshot.files, int(snapshot.json["snapshot-id"])
         commit = _table_commit(table, metadata, snapshot.json, change.properties)
+        if inspect is not accept_all:
+            inspect(_after(table, commit))
         stop.check()
         # From here until an answer, the catalog may refer to the files.
         may_refer = True
@@ -148,8 +178,15 @@ def _commit(session: TableSession, table: CurrentTable, change: RowChange, stop:
             for location in written:
                 files.delete(location)
             if not isinstance(error, CommitConflict):
-                delete_files(change.data, files)
+                change.discard(files)
         raise
+
+
+def _after(table: CurrentTable, commit: TableCommit) -> CurrentTable:
+    """The table as a commit makes it."""
+    location, now_ms = table.stored.location, time.time_ns() // 1_000_000
+    json = apply_updates(table.stored.json, commit.updates, previous_location=location, now_ms=now_ms)
+    return replace(table, stored=StoredTable(location, json))
 
 
 def _table_commit(
