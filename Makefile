@@ -56,6 +56,9 @@ soak: setup java ## Random migrations done and undone, many more of them and oth
 random-runs: setup java ## Random kills, pauses and changes of other clients, judged by a model (RUNS=2000)
 	@$(PYTHON) -m tests.crash.model.random_runs --runs $${RUNS:-2000} --progress
 
+ingest-kills: setup java ## Random kills of a pipeline and its writer; each entry is in a table once (KILLS=200)
+	@$(PYTHON) -m tests.crash.ingest_kills --kills $${KILLS:-200}
+
 bench: setup java ## The measurements in bench/, as ratios
 	@set -e; for program in bench/*.py; do echo "== $$program"; $(PYTHON) "$$program"; done
 
