@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 READY := Ready. Run `. .venv/bin/activate` to have `icemigrate` on the PATH, then `icemigrate --help`.
 
-.PHONY: help setup java postgres demo init-infra destroy-infra test rust bench-rust lint test-quick coverage soak random-runs bench docs clean
+.PHONY: help setup java postgres demo init-infra destroy-infra test rust bench-rust lint test-quick coverage soak random-runs ingest-kills bench docs clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
