@@ -12,7 +12,8 @@ from icemigrate.errors import MissingExtra, extra_hint
 from icemigrate.otlp.payload_fields import Message, UnreadablePayload
 from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
-_IDS = frozenset({"traceId", "spanId", "parentSpanId"})
+IDS = frozenset({"traceId", "spanId", "parentSpanId"})
+"""Fields that OTLP JSON has as hexadecimal numbers, unlike the general JSON form of Protocol Buffers."""
 
 
 def decode_request(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -> Message:
@@ -33,23 +34,48 @@ def decode_request(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -
 
 
 def _from_protobuf(payload: bytes, kind: EntryKind) -> Message:
+    message = parse_protobuf(payload, kind)
     try:
-        from google.protobuf.json_format import MessageToDict
-        from google.protobuf.message import DecodeError
-
-        request = _empty_request(kind)
-    except ImportError as error:
-        raise MissingExtra("opentelemetry-proto is not installed", extra_hint("otlp")) from error
-    try:
-        request.ParseFromString(payload)
-        found: dict[str, Any] = MessageToDict(request, use_integers_for_enums=True)
-    except (DecodeError, ValueError, RecursionError) as error:
-        raise UnreadablePayload(f"the payload is no Protocol Buffers message: {error}") from None
+        found = protobuf_as_json(message)
+    except (ValueError, RecursionError) as error:
+        raise _no_protobuf(error) from None
     _write_ids_as_hex(found)
     return found
 
 
-def _empty_request(kind: EntryKind) -> Any:
+def parse_protobuf(payload: bytes, kind: EntryKind) -> Any:
+    """An export request as a message of ``opentelemetry-proto``.
+
+    :raises UnreadablePayload: the payload is no such message.
+    :raises MissingExtra: the package is not installed.
+    """
+    try:
+        from google.protobuf.message import DecodeError
+
+        request = empty_request(kind)
+    except ImportError as error:
+        raise MissingExtra("opentelemetry-proto is not installed", extra_hint("otlp")) from error
+    try:
+        request.ParseFromString(payload)
+    except (DecodeError, ValueError, RecursionError) as error:
+        raise _no_protobuf(error) from None
+    return request
+
+
+def protobuf_as_json(message: Any) -> dict[str, Any]:
+    """A message in the general JSON form of Protocol Buffers, in which bytes are base64."""
+    from google.protobuf.json_format import MessageToDict
+
+    found: dict[str, Any] = MessageToDict(message, use_integers_for_enums=True)
+    return found
+
+
+def _no_protobuf(error: Exception) -> UnreadablePayload:
+    return UnreadablePayload(f"the payload is no Protocol Buffers message: {error}")
+
+
+def empty_request(kind: EntryKind) -> Any:
+    """An export request without items, as a message of ``opentelemetry-proto``."""
     if kind is EntryKind.TRACES:
         from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -70,7 +96,7 @@ def _write_ids_as_hex(node: Any) -> None:
             _write_ids_as_hex(one)
     elif isinstance(node, dict):
         for name, value in node.items():
-            if name in _IDS and isinstance(value, str):
+            if name in IDS and isinstance(value, str):
                 node[name] = base64.b64decode(value).hex()
             else:
                 _write_ids_as_hex(value)

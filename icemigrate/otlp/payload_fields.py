@@ -12,13 +12,11 @@ import binascii
 import json
 import math
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
 
 from icemigrate.errors import IcemigrateError
 
 Message: TypeAlias = Mapping[str, Any]
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LATEST_NS = 2**63
 """In the year 2262: differences of times are numbers of 64 bits."""
 _DEEPEST = 32
@@ -170,9 +168,9 @@ def nanoseconds(parent: Message, name: str) -> int | None:
     return found
 
 
-def moment(nanos: int | None) -> datetime | None:
-    """A time in microseconds, the unit of Iceberg's ``timestamptz``; the rest is cut off."""
-    return None if nanos is None else _EPOCH + timedelta(microseconds=nanos // 1000)
+def microseconds(nanos: int | None) -> int | None:
+    """A time in the unit of Iceberg's ``timestamptz``; the rest is cut off."""
+    return None if nanos is None else nanos // 1000
 
 
 def attributes(parent: Message, name: str = "attributes") -> dict[str, str]:
@@ -204,7 +202,8 @@ def _any_value(value: Message, depth: int) -> Any:
     """A value as JSON has it: bytes stay base64."""
     if depth > _DEEPEST:
         raise UnreadablePayload(f"a value is nested more than {_DEEPEST} levels deep")
-    for name, found in value.items():
+    for name in _VALUES:
+        found = value.get(name)
         if found is None:
             continue
         if name == "stringValue":
@@ -226,6 +225,12 @@ def _any_value(value: Message, depth: int) -> Any:
                 for one in messages(message(value, name), "values")
             }
     return None
+
+
+_VALUES = (
+    "stringValue", "boolValue", "intValue", "doubleValue", "bytesValue", "arrayValue", "kvlistValue",
+)  # fmt: skip
+"""Fields of a value, of which it has one; of several, the first one in this order counts."""
 
 
 def _base64(value: Message, name: str) -> str | None:

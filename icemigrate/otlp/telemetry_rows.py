@@ -22,19 +22,19 @@ from icemigrate.otlp.payload_fields import (
     integers,
     message,
     messages,
-    moment,
+    microseconds,
     nanoseconds,
     text,
 )
 from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
 TelemetryRow: TypeAlias = dict[str, Any]
-_TRACE_ID, _SPAN_ID = 16, 8
-"""Sizes of ids in bytes."""
+TRACE_ID_SIZE, SPAN_ID_SIZE = 16, 8
+"""In bytes."""
 
 
 def telemetry_rows(request: Message, kind: EntryKind) -> Iterator[TelemetryRow]:
-    """The rows of a request, by the names of columns; times are in UTC.
+    """The rows of a request, by the names of columns; times are microseconds since 1970.
 
     :raises UnreadablePayload: a part of it is not what the protocol says.
     """
@@ -57,15 +57,15 @@ def _span_rows(request: Message) -> Iterator[TelemetryRow]:
         status = message(span, "status")
         yield {
             **origin,
-            "trace_id": hex_id(span, "traceId", _TRACE_ID),
-            "span_id": hex_id(span, "spanId", _SPAN_ID),
-            "parent_span_id": hex_id(span, "parentSpanId", _SPAN_ID),
+            "trace_id": hex_id(span, "traceId", TRACE_ID_SIZE),
+            "span_id": hex_id(span, "spanId", SPAN_ID_SIZE),
+            "parent_span_id": hex_id(span, "parentSpanId", SPAN_ID_SIZE),
             "trace_state": text(span, "traceState"),
             "flags": _flags(span),
             "name": text(span, "name"),
             "kind": integer(span, "kind", 32) or 0,
-            "start_time": moment(start),
-            "end_time": moment(end),
+            "start_time": microseconds(start),
+            "end_time": microseconds(end),
             "duration_ns": None if start is None or end is None else end - start,
             "status_code": integer(status, "code", 32) or 0,
             "status_message": text(status, "message"),
@@ -77,7 +77,7 @@ def _span_rows(request: Message) -> Iterator[TelemetryRow]:
 
 def _event(event: Message) -> TelemetryRow:
     return {
-        "time": moment(nanoseconds(event, "timeUnixNano")),
+        "time": microseconds(nanoseconds(event, "timeUnixNano")),
         "name": text(event, "name"),
         "attributes": attributes(event),
     }
@@ -85,8 +85,8 @@ def _event(event: Message) -> TelemetryRow:
 
 def _link(link: Message) -> TelemetryRow:
     return {
-        "trace_id": hex_id(link, "traceId", _TRACE_ID),
-        "span_id": hex_id(link, "spanId", _SPAN_ID),
+        "trace_id": hex_id(link, "traceId", TRACE_ID_SIZE),
+        "span_id": hex_id(link, "spanId", SPAN_ID_SIZE),
         "trace_state": text(link, "traceState"),
         "attributes": attributes(link),
     }
@@ -98,22 +98,22 @@ def _log_rows(request: Message) -> Iterator[TelemetryRow]:
         yield {
             **origin,
             # OTLP: a record without a time has the time at which it was observed.
-            "time": moment(observed if at is None else at),
-            "observed_time": moment(observed),
+            "time": microseconds(observed if at is None else at),
+            "observed_time": microseconds(observed),
             "severity_number": integer(record, "severityNumber", 32) or 0,
             "severity_text": text(record, "severityText"),
             "event_name": text(record, "eventName"),
             "body": any_text(message(record, "body")),
             "attributes": attributes(record),
-            "trace_id": hex_id(record, "traceId", _TRACE_ID),
-            "span_id": hex_id(record, "spanId", _SPAN_ID),
+            "trace_id": hex_id(record, "traceId", TRACE_ID_SIZE),
+            "span_id": hex_id(record, "spanId", SPAN_ID_SIZE),
             "flags": _flags(record),
         }
 
 
 def _metric_rows(request: Message) -> Iterator[TelemetryRow]:
     for origin, metric in _items(request, "resourceMetrics", "scopeMetrics", "metrics"):
-        for type_ in _METRIC_TYPES:
+        for type_ in METRIC_TYPES:
             if type_ not in metric:
                 continue
             data = message(metric, type_)
@@ -123,27 +123,28 @@ def _metric_rows(request: Message) -> Iterator[TelemetryRow]:
                     "name": text(metric, "name"),
                     "description": text(metric, "description"),
                     "unit": text(metric, "unit"),
-                    "type": _METRIC_TYPES[type_],
+                    "type": METRIC_TYPES[type_],
                     "temporality": integer(data, "aggregationTemporality", 32) or 0,
                     "is_monotonic": flag(data, "isMonotonic"),
                     **_point(point),
                 }
 
 
-_METRIC_TYPES = {
+METRIC_TYPES: Mapping[str, str] = {
     "gauge": "gauge",
     "sum": "sum",
     "histogram": "histogram",
     "exponentialHistogram": "exponential_histogram",
     "summary": "summary",
 }
+"""Names of types by the fields of OTLP JSON; Protocol Buffers have these names, too."""
 
 
 def _point(point: Message) -> TelemetryRow:
     whole = integer(point, "asInt")
     return {
-        "time": moment(nanoseconds(point, "timeUnixNano")),
-        "start_time": moment(nanoseconds(point, "startTimeUnixNano")),
+        "time": microseconds(nanoseconds(point, "timeUnixNano")),
+        "start_time": microseconds(nanoseconds(point, "startTimeUnixNano")),
         "value": decimal(point, "asDouble") if whole is None else float(whole),
         "int_value": whole,
         "count": integer(point, "count"),
@@ -166,10 +167,9 @@ def _point(point: Message) -> TelemetryRow:
 
 
 def _buckets(buckets: Message) -> TelemetryRow | None:
-    """Buckets of an exponential histogram; ``None`` where it has none."""
-    if not buckets:
-        return None
-    return {"offset": integer(buckets, "offset", 32) or 0, "counts": integers(buckets, "bucketCounts")}
+    """One side of an exponential histogram; ``None`` where it has no buckets."""
+    offset, counts = integer(buckets, "offset", 32) or 0, integers(buckets, "bucketCounts")
+    return {"offset": offset, "counts": counts} if offset or counts else None
 
 
 def _flags(item: Message) -> int:

@@ -7,6 +7,7 @@ driver commits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -22,11 +23,11 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.table_store import TableStore
-from icemigrate.otlp.export_requests import decode_request
 from icemigrate.otlp.payload_fields import UnreadablePayload
-from icemigrate.otlp.telemetry_rows import TelemetryRow, telemetry_rows
-from icemigrate.pipeline.quarantine import quarantine_row
-from icemigrate.pipeline.telemetry_arrow import UnsuitableTable, rows_table
+from icemigrate.otlp.telemetry_columns import RequestColumns, read_columns
+from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
+from icemigrate.pipeline.quarantine import QUARANTINE_TYPES, quarantine_row
+from icemigrate.pipeline.telemetry_arrow import ArrowRows, UnsuitableTable
 from icemigrate.planning.planning_context import ReservedNames
 from icemigrate.project.namespace_mapping import NamespaceMapping
 from icemigrate.project.tenant_tables import TenantTables
@@ -42,12 +43,10 @@ FILE_COLUMNS = (
     "problem string, stops boolean, quarantined long"
 )
 """The columns of :class:`TableEntries`, in Spark's syntax."""
-_MOST_ROWS = 200_000
-"""Rows of one table that a task has in memory."""
+_MOST_BYTES = 256 * 1024 * 1024
+"""Rows of one table that a task has in memory, in bytes of Arrow."""
 _IGNORE_CASE = frozenset({"hive", "glue"})
 """Kinds of catalogs that ignore the case of names."""
-_QUARANTINE_BYTES = 64 * 1024 * 1024
-"""Payloads that cannot be read and that a task has in memory."""
 
 
 class BatchContext(Frozen):
@@ -102,34 +101,56 @@ class NoTable(IcemigrateError):
 
 
 class _TableFiles:
-    """Collects the rows of one table and writes them as files."""
+    """Collects the rows of one table and writes them as files.
 
-    def __init__(self, writer: EntryFileWriter, name: TableName | None, problem: str | None = None) -> None:
-        self._writer, self._name = writer, name
+    :param types: of the columns that rows have, in Iceberg's notation.
+    :param problem: why the entries are only counted, known before they are read.
+    """
+
+    def __init__(
+        self,
+        writer: EntryFileWriter,
+        name: TableName | None,
+        types: Mapping[str, str],
+        problem: str | None = None,
+    ) -> None:
+        self._writer, self._name, self._types = writer, name, types
         self._target: LoadTarget | None = None
-        self._pending = list[TelemetryRow]()
+        self._pending: ArrowRows | None = None
         self.files, self.entries, self.rows = list[DataFile](), 0, 0
         self.problem = problem
         self.stops = False
 
-    def add(self, rows: list[TelemetryRow]) -> None:
-        """Add the rows of one entry."""
-        self.entries += 1
-        self._pending += rows
-        if len(self._pending) >= _MOST_ROWS:
-            self.flush()
+    def add(self, found: RequestColumns, size: int) -> None:
+        """Add the rows of one entry.
 
-    def flush(self) -> None:
-        """Write what is pending, unless the table has a problem."""
-        rows, self._pending = self._pending, []
-        if not rows or self.problem is not None:
+        :param size: of its payload, in bytes.
+        """
+        self.entries += 1
+        if self.problem is not None or not found.rows:
             return
-        try:
-            if self._target is None:
+        with self._problems():
+            if self._target is None or self._pending is None:
                 assert self._name is not None, "without a table there is a problem"
                 self._target = self._writer.target(self._name)
-            self.files += self._writer.write_rows(rows, self._target)
-            self.rows += len(rows)
+                self._pending = ArrowRows(self._types, self._target.columns)
+            self._pending.add(found, size)
+            self.rows += found.rows
+            if self._pending.bytes >= _MOST_BYTES:
+                self._flush()
+
+    def _flush(self) -> None:
+        """Write what is pending."""
+        if self._target is not None and self._pending is not None:
+            rows = self._pending.take()
+            if rows.num_rows:
+                self.files += self._writer.write_rows(rows, self._target)
+
+    @contextmanager
+    def _problems(self) -> Iterator[None]:
+        """A block whose errors are the problem of the table."""
+        try:
+            yield
         except (UnsuitableTable, NoTable) as error:
             self._fail(str(error))
         except IcemigrateError as error:
@@ -138,10 +159,12 @@ class _TableFiles:
     def _fail(self, problem: str, *, stops: bool = False) -> None:
         delete_files(self.files, self._writer.store.files)
         self.files, self.rows, self.problem, self.stops = [], 0, problem, stops
+        self._pending = None
 
     def result(self, tenant: str | None, kind: str | None) -> TableEntries:
         """The files, after the last row."""
-        self.flush()
+        with self._problems():
+            self._flush()
         return TableEntries(
             table="" if self._name is None else str(self._name),
             tenant=tenant,
@@ -163,8 +186,7 @@ class EntryFileWriter:
 
     def __init__(self, context: BatchContext, store: TableStore, db: LoadDatabase) -> None:
         self._context, self.store, self._db = context, store, db
-        self._quarantine = _TableFiles(self, context.quarantine)
-        self._quarantined_bytes = 0
+        self._quarantine = _TableFiles(self, context.quarantine, QUARANTINE_TYPES)
 
     def write(self, tenant: str, kind: EntryKind, entries: Iterable[Mapping[str, Any]]) -> TableEntries:
         """Write the entries of one table; those that cannot be read are in the quarantine."""
@@ -172,25 +194,23 @@ class EntryFileWriter:
         problem = self._context.paused.get((tenant, kind.value))
         if name is None:
             problem = f"no table is given for {kind.value}"
-        files, unreadable = _TableFiles(self, name, problem), 0
+        files, unreadable = _TableFiles(self, name, TELEMETRY_TYPES[kind], problem), 0
         for entry in entries:
+            payload = entry["payload"]
             try:
-                encoding = PayloadEncoding(entry["encoding"])
-                rows = list(telemetry_rows(decode_request(entry["payload"], kind, encoding), kind))
+                found = read_columns(payload, kind, PayloadEncoding(entry["encoding"]))
             except UnreadablePayload as error:
                 self.quarantine(entry, str(error))
                 unreadable += 1
             else:
-                files.add(rows)
+                files.add(found, len(payload))
         return replace(files.result(tenant, kind.value), quarantined=unreadable)
 
     def quarantine(self, entry: Mapping[str, Any], problem: str) -> None:
         """Write an entry that cannot be read to the quarantine."""
-        self._quarantine.add([quarantine_row(entry, problem)])
-        self._quarantined_bytes += len(entry["payload"])
-        if self._quarantined_bytes > _QUARANTINE_BYTES:
-            self._quarantine.flush()
-            self._quarantined_bytes = 0
+        row = quarantine_row(entry, problem)
+        columns = {name: [value] for name, value in row.items()}
+        self._quarantine.add(RequestColumns(1, columns), len(entry["payload"]))
 
     def quarantined(self) -> TableEntries | None:
         """The files of the quarantine, after the last entry; a problem of it stops the batch."""
@@ -216,12 +236,12 @@ class EntryFileWriter:
             raise NoTable(f"table `{declared}` {reason}: only icemigrate writes it")
         return load_target(table)
 
-    def write_rows(self, rows: list[TelemetryRow], target: LoadTarget) -> tuple[DataFile, ...]:
+    def write_rows(self, rows: Any, target: LoadTarget) -> tuple[DataFile, ...]:
         """Write rows as files of a table.
 
-        :raises UnsuitableTable: it cannot have them.
+        :param rows: ``pyarrow.Table`` with the columns of the table.
         """
-        self._db.connection.register("telemetry", rows_table(rows, target.columns))
+        self._db.connection.register("telemetry", rows)
         files = write_parquet(self._db, "SELECT * FROM telemetry", target, is_checked=True)
         return copy_to_table(files, target, self.store.files)
 

@@ -1,50 +1,149 @@
-"""Rows of telemetry as Arrow, with the columns and types of a table."""
+"""Columns of telemetry as Arrow, with the columns and types of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from icemigrate.iceberg.arrow_types import arrow_schema
-from icemigrate.iceberg.types import Field, List, Map, Struct, Type
-from icemigrate.otlp.telemetry_rows import TelemetryRow
+from icemigrate.iceberg.arrow_types import arrow_schema, arrow_type
+from icemigrate.iceberg.type_text import parse_type
+from icemigrate.iceberg.types import Field
+from icemigrate.otlp.telemetry_columns import RepeatedValues, RequestColumns
+
+_CHUNK_ROWS = 10_000
+_CHUNK_BYTES = 16 * 1024 * 1024
+"""Rows, and bytes of payloads, that are Python's values before they are Arrow's."""
 
 
 class UnsuitableTable(Exception):
     """A table whose columns cannot have the rows; the text says which column, and why."""
 
 
-def rows_table(rows: Sequence[TelemetryRow], columns: Sequence[Field]) -> Any:
-    """The rows as ``pyarrow.Table``; columns that rows do not have are null.
+class ArrowRows:
+    """Rows of one table, collected from requests.
 
-    :param rows: at least one, all of the same kind.
-    :param columns: the stored ones of the table.
-    :raises UnsuitableTable: a column has another type, or is required and has no value.
+    :param types: of the columns that requests have, in Iceberg's notation.
+    :param columns: the stored ones of the table; those that requests do not have are null.
+    :ivar bytes: of the rows that are Arrow's.
+    """
+
+    def __init__(self, types: Mapping[str, str], columns: Sequence[Field]) -> None:
+        self._schema = arrow_schema(columns)
+        self._fields = [(one, types.get(one.name)) for one in columns]
+        self._chunks = list[Any]()
+        self._start()
+
+    def _start(self) -> None:
+        self._pending = dict[str, list[Any] | RepeatedValues]()
+        self._pending_rows = self._pending_bytes = 0
+
+    @property
+    def bytes(self) -> int:
+        return sum(chunk.nbytes for chunk in self._chunks)
+
+    def add(self, found: RequestColumns, size: int) -> None:
+        """Add the rows of a request.
+
+        :param size: of its payload, in bytes.
+        :raises UnsuitableTable: the table cannot have them.
+        """
+        for field, type_ in self._fields:
+            if type_ is not None:
+                _extend(self._pending, field.name, found.columns[field.name])
+        self._pending_rows += found.rows
+        self._pending_bytes += size
+        if self._pending_rows >= _CHUNK_ROWS or self._pending_bytes >= _CHUNK_BYTES:
+            self._convert()
+
+    def take(self) -> Any:
+        """The rows since the last call, as ``pyarrow.Table``.
+
+        :raises UnsuitableTable: the table cannot have them.
+        """
+        import pyarrow as pa
+
+        self._convert()
+        chunks, self._chunks = self._chunks, []
+        return pa.Table.from_batches(chunks, self._schema)
+
+    def _convert(self) -> None:
+        import pyarrow as pa
+
+        rows, pending = self._pending_rows, self._pending
+        self._start()
+        if not rows:
+            return
+        arrays = []
+        for (field, type_), stored in zip(self._fields, self._schema, strict=True):
+            array = None if type_ is None else _array(pending[field.name], arrow_type(parse_type(type_)))
+            if field.required and (array is None or array.null_count):
+                raise UnsuitableTable(f"column `{field.name}` is required, and rows have no value of it")
+            arrays.append(pa.nulls(rows, stored.type) if array is None else _fitted(array, stored))
+        self._chunks.append(pa.record_batch(arrays, schema=self._schema))
+
+
+def _extend(
+    pending: dict[str, list[Any] | RepeatedValues], name: str, found: list[Any] | RepeatedValues
+) -> None:
+    if isinstance(found, RepeatedValues):
+        known = pending.setdefault(name, RepeatedValues([], []))
+        assert isinstance(known, RepeatedValues), "a column has one form"
+        known.values.extend(found.values)
+        known.counts.extend(found.counts)
+    else:
+        plain = pending.setdefault(name, [])
+        assert isinstance(plain, list), "a column has one form"
+        plain.extend(found)
+
+
+def _array(values: list[Any] | RepeatedValues, type_: Any) -> Any:
+    """Values as ``pyarrow.Array`` of the type that requests have."""
+    import pyarrow as pa
+
+    if isinstance(values, RepeatedValues):
+        indices = [index for index, count in enumerate(values.counts) for _ in range(count)]
+        return _array(values.values, type_).take(pa.array(indices, pa.int32()))
+    if pa.types.is_map(type_):
+        return _maps(values, type_)
+    if pa.types.is_nested(type_):
+        return pa.array([_with_pairs(one) for one in values], type_)
+    return pa.array(values, type_)
+
+
+def _maps(values: list[dict[str, str]], type_: Any) -> Any:
+    """Maps, of which none is null: much faster than from a list of pairs for each one."""
+    import pyarrow as pa
+
+    offsets, keys, items = [0], list[str](), list[str]()
+    for one in values:
+        keys.extend(one)
+        items.extend(one.values())
+        offsets.append(len(keys))
+    return pa.MapArray.from_arrays(
+        pa.array(offsets, pa.int32()), pa.array(keys, type_.key_type), pa.array(items, type_.item_type), type_
+    )
+
+
+def _with_pairs(value: Any) -> Any:
+    """A value in the form that Arrow converts: a map of a struct is a list of pairs."""
+    if isinstance(value, list):
+        return [_with_pairs(one) for one in value]
+    if isinstance(value, dict):
+        return {name: list(one.items()) if isinstance(one, dict) else one for name, one in value.items()}
+    return value
+
+
+def _fitted(array: Any, field: Any) -> Any:
+    """An array with the type of a table's column, which may be a wider one.
+
+    :raises UnsuitableTable: the column cannot have the values.
     """
     import pyarrow as pa
 
-    schema = arrow_schema(columns)
-    arrays = []
-    for column, field in zip(columns, schema, strict=True):
-        values = [_arrow_value(row.get(column.name), column.type) for row in rows]
-        if column.required and any(value is None for value in values):
-            raise UnsuitableTable(f"column `{column.name}` is required, and rows have no value of it")
-        try:
-            arrays.append(pa.array(values, field.type))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            reason = str(error).partition("\n")[0]
-            raise UnsuitableTable(f"column `{column.name}` has another type: {reason}") from None
-    return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _arrow_value(value: Any, type_: Type) -> Any:
-    """A value in the form that Arrow converts: a map is a list of pairs."""
-    if value is None:
-        return None
-    if isinstance(type_, Map) and isinstance(value, dict):
-        return [(key, _arrow_value(one, type_.value.type)) for key, one in value.items()]
-    if isinstance(type_, List) and isinstance(value, list):
-        return [_arrow_value(one, type_.element.type) for one in value]
-    if isinstance(type_, Struct) and isinstance(value, dict):
-        return {field.name: _arrow_value(value.get(field.name), field.type) for field in type_.fields}
-    return value
+    if array.type.equals(field.type):
+        return array
+    try:
+        return pa.array(array.to_pylist(), field.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UnsuitableTable(f"column `{field.name}` has another type: {reason}") from None

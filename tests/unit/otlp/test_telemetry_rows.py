@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
-from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demo.telemetry_load import TelemetryLoad
 from icemigrate.otlp.export_requests import decode_request
 from icemigrate.otlp.payload_fields import UnreadablePayload
+from icemigrate.otlp.request_forms import UncommonForm
+from icemigrate.otlp.telemetry_columns import RepeatedValues, common_columns, read_columns
 from icemigrate.otlp.telemetry_rows import telemetry_rows
+from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
 from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
 TRACE, SPAN, PARENT = "5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b174", "eee19b7ec3c1b173"
 START, END = 1544712660000000000, 1544712661000000123
-AT = datetime(2018, 12, 13, 14, 51, 0, tzinfo=timezone.utc)
+AT = START // 1000
+"""In microseconds."""
 
 RESOURCE = {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}]}
 SCOPE = {"name": "lib", "version": "1.0"}
@@ -73,7 +78,7 @@ SPAN_ROW: dict[str, Any] = {
     "name": "GET /",
     "kind": 2,
     "start_time": AT,
-    "end_time": AT.replace(second=1),
+    "end_time": AT + 1_000_000,
     "duration_ns": 1000000123,
     "status_code": 2,
     "status_message": "failed",
@@ -93,8 +98,30 @@ SPAN_ROW: dict[str, Any] = {
 def rows(
     payload: object, kind: EntryKind, encoding: PayloadEncoding = PayloadEncoding.OTLP_JSON
 ) -> list[Any]:
+    """The rows of a payload, after a comparison with its columns: both read the same, or refuse the same."""
     data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    return list(telemetry_rows(decode_request(data, kind, encoding), kind))
+    try:
+        found = list(telemetry_rows(decode_request(data, kind, encoding), kind))
+    except UnreadablePayload as error:
+        with pytest.raises(UnreadablePayload, match=re.escape(error.message)):
+            read_columns(data, kind, encoding)
+        with pytest.raises(UncommonForm):
+            common_columns(data, kind, encoding)
+        raise
+    columns = read_columns(data, kind, encoding)
+    assert columns.columns.keys() == TELEMETRY_TYPES[kind].keys()
+    lists = {name: _listed(column) for name, column in columns.columns.items()}
+    assert {len(column) for column in lists.values()} == {columns.rows}
+    # By their notation, so that a value that is not a number equals itself.
+    by_row = [{name: column[n] for name, column in lists.items()} for n in range(columns.rows)]
+    assert [repr(sorted(row.items())) for row in by_row] == [repr(sorted(row.items())) for row in found]
+    return found
+
+
+def _listed(column: list[Any] | RepeatedValues) -> list[Any]:
+    if isinstance(column, RepeatedValues):
+        return [value for value, n in zip(column.values, column.counts, strict=True) for _ in range(n)]
+    return column
 
 
 def of_span(**fields: object) -> dict[str, Any]:
@@ -234,18 +261,44 @@ def _paths(node: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path]
 
 
-@given(st.sampled_from(_paths(SPANS)[1:]), JSON)
-def test_any_change_of_a_request_is_read_or_refused(path: tuple[Any, ...], value: object) -> None:
-    changed = json.loads(json.dumps(SPANS))
+@pytest.mark.parametrize("encoding", PayloadEncoding)
+@pytest.mark.parametrize("kind", EntryKind)
+def test_what_exporters_write_is_of_the_common_form(kind: EntryKind, encoding: PayloadEncoding) -> None:
+    load = TelemetryLoad(requests=30, items=20, tenants=5, encoding=encoding)
+    payloads = [entry.payload for entry in load.entries() if entry.kind is kind]
+    found = [row for payload in payloads for row in rows(payload, kind, encoding)]
+    assert len(found) == 20 * len(payloads)
+    for payload in payloads:
+        common_columns(payload, kind, encoding)
+
+
+def _request(kind: EntryKind) -> Any:
+    if kind is EntryKind.TRACES:
+        return SPANS
+    load = TelemetryLoad(requests=3, items=6, tenants=1)
+    return next(json.loads(entry.payload) for entry in load.entries() if entry.kind is kind)
+
+
+CHANGES = st.sampled_from(EntryKind).flatmap(
+    lambda kind: st.tuples(st.just(kind), st.sampled_from(_paths(_request(kind))[1:]), JSON)
+)
+
+
+@given(CHANGES)
+def test_any_change_of_a_request_is_read_or_refused(
+    change: tuple[EntryKind, tuple[Any, ...], object],
+) -> None:
+    kind, path, value = change
+    changed = json.loads(json.dumps(_request(kind)))
     node = changed
     for key in path[:-1]:
         node = node[key]
     node[path[-1]] = value
     try:
-        found = rows(changed, EntryKind.TRACES)
+        found = rows(changed, kind)
     except UnreadablePayload:
         return
-    assert all(row.keys() == SPAN_ROW.keys() for row in found)
+    assert all(row.keys() == TELEMETRY_TYPES[kind].keys() for row in found)
 
 
 @given(st.binary(max_size=40), st.sampled_from(EntryKind), st.sampled_from(PayloadEncoding))
