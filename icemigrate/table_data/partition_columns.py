@@ -12,13 +12,17 @@ from uuid import UUID
 
 from icemigrate.errors import EngineError, MissingExtra, extra_hint
 from icemigrate.frozen import Frozen
-from icemigrate.iceberg.partitioning import ASC, NULLS_FIRST, VOID, SortOrder, Transform
+from icemigrate.iceberg.partitioning import ASC, NULLS_FIRST, VOID, PartitionField, SortOrder, Transform
 from icemigrate.iceberg.types import Decimal, Fixed, Primitive, Type
-from icemigrate.table_data.duckdb_session import quoted_identifier
+from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 
+_SMALLEST: dict[Type, int] = {Primitive("int"): -(2**31), Primitive("long"): -(2**63)}
+"""The smallest number of each type of whole numbers."""
+NO_PARTITION = "the partition field `{}` ({}) has no value for"
+"""Precedes a number in messages."""
 _TIMES = ("timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
 
 
@@ -52,7 +56,7 @@ def partition_columns(db: LoadDatabase, target: LoadTarget, table: str) -> tuple
         sql = (
             _bucket(db, table, number, field.transform, type_, source)
             if field.transform.name == "bucket"
-            else transform_sql(field.transform, type_, source)
+            else _checked_transform(field, type_, source)
         )
         if sql is None:
             raise EngineError(
@@ -86,18 +90,42 @@ def transform_sql(transform: Transform, type_: Type, source: str) -> str | None:
 
 
 def _truncated(type_: Type, source: str, width: int) -> str | None:
-    if type_ in (Primitive("int"), Primitive("long")):
-        return f"{source} - ((({source} % {width}) + {width}) % {width})"
+    if type_ in _SMALLEST or (isinstance(type_, Decimal) and type_.scale == 0):
+        # The start of a number may be smaller than each value of its type.
+        number = f"CAST({source} AS HUGEINT)"
+        return f"{number} - ((({number} % {width}) + {width}) % {width})"
     if type_ == Primitive("string"):
         return f"left({source}, {width})"
     if type_ == Primitive("binary"):
         return f"({source})[1:{width}]"
-    if isinstance(type_, Decimal):
-        unscaled = f"CAST(CAST({source} AS DECIMAL(38,{type_.scale})) * {10**type_.scale} AS HUGEINT)"
-        rest = f"((({unscaled} % {width}) + {width}) % {width})"
-        unit = f"CAST({rest} AS DECIMAL(38,{type_.scale})) / {10**type_.scale}"
-        return f"CAST({source} - {unit} AS {duckdb_type(type_)})" if type_.scale == 0 else None
     return None
+
+
+def lacks_partition(transform: Transform, type_: Type, source: str) -> str | None:
+    """Whether a partition field has no value for a number: a condition in SQL; ``None`` where it always has.
+
+    A truncated number is the first one of its part, which the type of the smallest numbers lacks.
+    """
+    if transform.name != "truncate" or not isinstance(type_, (Primitive, Decimal)):
+        return None
+    smallest = 1 - 10**type_.precision if isinstance(type_, Decimal) else _SMALLEST.get(type_)
+    sql = transform_sql(transform, type_, source)
+    return None if smallest is None or sql is None else f"{sql} < {smallest}::HUGEINT"
+
+
+def _checked_transform(field: PartitionField, type_: Type, source: str) -> str | None:
+    """The value of a partition field in SQL; its evaluation fails where there is none."""
+    sql, lacks = (
+        transform_sql(field.transform, type_, source),
+        lacks_partition(field.transform, type_, source),
+    )
+    if sql is None or lacks is None:
+        return sql
+    text = text_literal(f"{NO_PARTITION.format(field.name, field.transform)} ")
+    return (
+        f"CASE WHEN {lacks} THEN error({text} || CAST({source} AS VARCHAR)) "
+        f"ELSE CAST({sql} AS {duckdb_type(type_)}) END"
+    )
 
 
 def _bucket(

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from icemigrate.errors import EngineError, IcemigrateError, UsageError
+from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Field
 from icemigrate.table_data.bad_rows import BadRow, BadRows, value_problem
 from icemigrate.table_data.duckdb_session import quoted_identifier
+from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.parquet_output import NullInRequired, TemporaryFile, write_parquet
+from icemigrate.table_data.partition_columns import NO_PARTITION, lacks_partition
 from icemigrate.table_data.row_relations import PROBLEM, ROW, LoadRelation
 from icemigrate.table_data.row_sources import NumberedRows, RowSource
 
@@ -90,22 +93,46 @@ def _engine_error(target: LoadTarget, error: Exception) -> IcemigrateError:
     return EngineError(f"the rows for table `{target.name}` cannot be read: {_reason(error)}")
 
 
-def _conditions(target: LoadTarget, relation: LoadRelation) -> list[tuple[Field, str]]:
-    found = ((column, relation.misfits(column)) for column in target.columns)
-    return [(column, condition) for column, condition in found if condition is not None]
+class _Misfit(Frozen):
+    """A condition in SQL, never null, that is true where a row does not fit because of a column.
+
+    :param reason: follows the column and its value in a message.
+    """
+
+    column: Field
+    condition: str
+    reason: str = ""
+
+
+def _misfits(target: LoadTarget, relation: LoadRelation) -> list[_Misfit]:
+    found = [
+        _Misfit(column, condition)
+        for column in target.columns
+        if (condition := relation.misfits(column)) is not None
+    ]
+    for field in target.spec.live:
+        line = target.schema.line_to(field.source_ids[0])
+        # A field inside a column has its error from the partition's own value.
+        if len(line) != 1 or line[0].name not in relation.types:
+            continue
+        value = f"TRY_CAST({quoted_identifier(line[0].name)} AS {duckdb_type(line[0].type)})"
+        if (lacks := lacks_partition(field.transform, line[0].type, value)) is not None:
+            reason = f": {NO_PARTITION.format(field.name, field.transform)} it"
+            found.append(_Misfit(line[0], f"coalesce({lacks}, false)", reason))
+    return found
 
 
 def _fitting(target: LoadTarget, relation: LoadRelation) -> str:
     """A query of the rows that fit."""
-    bad = [f"{PROBLEM} IS NOT NULL", *(condition for _, condition in _conditions(target, relation))]
+    bad = [f"{PROBLEM} IS NOT NULL", *(misfit.condition for misfit in _misfits(target, relation))]
     return f"{relation.select(target.columns)} WHERE NOT ({' OR '.join(bad)})"
 
 
 def _unfit(db: LoadDatabase, target: LoadTarget, rows: NumberedRows) -> Iterator[BadRow]:
     """The rows that do not fit, in their order."""
     relation = rows.relation
-    conditions = _conditions(target, relation)
-    cases = " ".join(f"WHEN {condition} THEN {number}" for number, (_, condition) in enumerate(conditions))
+    misfits = _misfits(target, relation)
+    cases = " ".join(f"WHEN {misfit.condition} THEN {number}" for number, misfit in enumerate(misfits))
     names = list(relation.types)
     values = "".join(f", CAST({quoted_identifier(name)} AS VARCHAR)" for name in names)
     chosen = f"CASE WHEN {PROBLEM} IS NOT NULL THEN -1 {cases} END"
@@ -118,8 +145,10 @@ def _unfit(db: LoadDatabase, target: LoadTarget, rows: NumberedRows) -> Iterator
     while batch := cursor.fetchmany(_BATCH):
         for number, problem, column, *given in batch:
             by_name = dict(zip(names, given, strict=True))
-            unfit = conditions[column][0]
-            text = problem if column == -1 else value_problem(unfit, by_name[unfit.name])
+            text = problem
+            if column != -1:
+                misfit = misfits[column]
+                text = value_problem(misfit.column, by_name[misfit.column.name]) + misfit.reason
             found.append(BadRow(relation.file, number, text, by_name))
     found.extend(rows.unreadable())
     yield from sorted(found, key=lambda row: row.row)

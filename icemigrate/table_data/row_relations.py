@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Field, Fixed, JsonValue, List, Map, Primitive, Struct, Type, is_nested
@@ -90,17 +90,43 @@ def cast_sql(type_: Type, given: str, value: str) -> str:
 
 
 def _beyond(type_: Type, given: str, value: str) -> str | None:
-    """Whether a date or a time is one of DuckDB's infinities, or midnight at the end of a day.
+    """Whether a date or a time, also one inside a value, is an infinity of DuckDB or midnight at a day's end.
 
     Iceberg has none of them: partitions of infinities would be null.  ``None`` for other types.
     """
-    if is_nested(type_) or given == NULL_TYPE or not isinstance(type_, Primitive):
+    if given == NULL_TYPE:
         return None
     wanted = duckdb_type(type_)
     stored = value if given == wanted else f"TRY_CAST({value} AS {wanted})"
-    if type_.name == "time":
-        return f"{stored} = TIME '24:00:00'"
-    return f"isinf({stored})" if wanted == "DATE" or wanted.startswith("TIMESTAMP") else None
+    found = list(_anywhere(type_, stored, _beyond_time))
+    return " OR ".join(found) or None
+
+
+def _beyond_time(type_: Type, value: str) -> str | None:
+    if isinstance(type_, Primitive) and type_.name == "time":
+        return f"{value} = TIME '24:00:00'"
+    is_time = isinstance(type_, Primitive) and type_.name.startswith(("date", "timestamp"))
+    return f"isinf({value})" if is_time else None
+
+
+def _anywhere(
+    type_: Type, value: str, condition: Callable[[Type, str], str | None], depth: int = 0
+) -> Iterator[str]:
+    """The conditions on each plain value in a value, with those of a nested one never null."""
+    item = f"part{depth}"
+    if isinstance(type_, Struct):
+        for field in type_.fields:
+            yield from _anywhere(field.type, f"{value}.{quoted_identifier(field.name)}", condition, depth)
+    elif isinstance(type_, (List, Map)):
+        lists = [(value, type_.element.type)] if isinstance(type_, List) else []
+        if isinstance(type_, Map):
+            lists = [(f"map_keys({value})", type_.key.type), (f"map_values({value})", type_.value.type)]
+        for listed, inner in lists:
+            for found in _anywhere(inner, item, condition, depth + 1):
+                has = f"lambda {item}: coalesce({found}, false)"
+                yield f"coalesce(len(list_filter({listed}, {has})) > 0, false)"
+    elif (plain := condition(type_, value)) is not None:
+        yield plain
 
 
 def _lossy(type_: Type, given: str, name: str) -> str | None:
@@ -112,7 +138,8 @@ def _lossy(type_: Type, given: str, name: str) -> str | None:
     if given == "VARCHAR":
         return text_misfits(type_, name)
     if type_ in _FLOATS:
-        return None
+        tried = f"TRY_CAST({name} AS FLOAT)"
+        return f"{name} <> 0 AND {tried} = 0" if (type_, given) == (_FLOATS[0], "DOUBLE") else None
     wanted = duckdb_type(type_)
     if given == "TIME_NS":  # to which DuckDB casts no other time
         return f"CAST(TRY_CAST({name} AS {wanted}) AS VARCHAR) IS DISTINCT FROM CAST({name} AS VARCHAR)"

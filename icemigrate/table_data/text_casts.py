@@ -1,13 +1,14 @@
 """SQL that reads the values of columns from texts, such as those of a CSV file.
 
-DuckDB's own casts are lenient: they round ``1.5`` to an integer and ``0.005`` to a decimal, and drop the zone
-of a timestamp.  A value that would change is an error here.  Most values have a plain form that a cheap
-condition recognizes; all others have to match a pattern.
+DuckDB's own casts are lenient: they round ``1.5`` to an integer and ``0.005`` to a decimal, make 0 of
+``1e-400``, read ``1_0`` and ``0x1F`` as numbers, and drop the zone of a timestamp.  A value that would change
+is an error here, and so is what neither Spark nor pandas reads as a number.  Most values have a plain form
+that a cheap condition recognizes; all others have to match a pattern.
 """
 
 from __future__ import annotations
 
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.types import Decimal, Fixed, Primitive, Type
 from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.duckdb_types import duckdb_type
@@ -18,6 +19,12 @@ _CLOCK = f"[0-9]{{1,2}}{_MINUTES}"
 _ZONE = "( ?(Z|z|[+-][0-9]{2}(:?[0-9]{2})?))?"
 _UTC = "make_timestamptz(epoch_us(CAST({x} AS TIMESTAMP)))"
 """DuckDB's cast of a text to a timestamp with a zone asks the ICU library about each row."""
+_NUMBERS = {
+    "float": ("1e-45::FLOAT", "3.4028234663852886e38::FLOAT"),
+    "double": ("5e-324", "1.7976931348623157e308"),
+}
+"""The smallest and the largest positive number of each type of floating-point numbers."""
+_ZERO = r"(0+\.?0*|\.0+)([eE][+-]?[0-9]+)?"
 _UNREADABLE = "'?'"
 """A text that no type but a text accepts, so that its cast fails."""
 
@@ -41,19 +48,18 @@ def text_form(type_: Type) -> TextForm:
     """The texts that a stored, unnested type accepts."""
     cast = f"CAST({{x}} AS {duckdb_type(type_)})"
     if isinstance(type_, Decimal):
-        plain = "NOT contains({x}, 'e') AND NOT contains({x}, '.')"
+        is_short = "NOT contains({x}, '.')"
         if type_.scale:
-            plain = (
-                f"NOT contains({{x}}, 'e') AND (instr({{x}}, '.') = 0 "
-                f"OR strlen({{x}}) - instr({{x}}, '.') <= {type_.scale})"
-            )
+            is_short = f"(instr({{x}}, '.') = 0 OR strlen({{x}}) - instr({{x}}, '.') <= {type_.scale})"
+        plain = " AND ".join((*(f"NOT contains({{x}}, '{c}')" for c in "eE_"), is_short))
         return TextForm(plain, rf"\s*[+-]?[0-9]*(\.[0-9]{{0,{type_.scale}}}0*)?\s*", cast)
     if isinstance(type_, Fixed):
         return TextForm(None, f"([0-9a-fA-F]{{2}}){{{type_.length}}}", "unhex({x})")
     assert isinstance(type_, Primitive), "a stored field that is not nested has one of these types"
     name = type_.name
     if name in ("int", "long"):
-        return TextForm("NOT contains({x}, '.') AND NOT contains({x}, 'e')", r"\s*[+-]?[0-9]+\s*", cast)
+        tried = f"TRY_CAST({{x}} AS {duckdb_type(type_)})"
+        return TextForm(f"CAST({tried} AS VARCHAR) = {{x}}", r"\s*[+-]?[0-9]+\s*", cast, tried)
     if name == "date":
         return TextForm("strlen({x}) = 10 AND {x} < 'a'", _DAY, cast)
     if name == "time":
@@ -67,8 +73,13 @@ def text_form(type_: Type) -> TextForm:
             "strlen({x}) = 19 AND {x}[17] = ':'", pattern, cast, _UTC if name == "timestamptz" else None
         )
     if name in ("float", "double"):
-        plain = f"NOT isinf(coalesce(TRY_CAST({{x}} AS {duckdb_type(type_)}), 0))"
-        return TextForm(plain, r"\s*[+-]?(?i:inf(inity)?)\s*", cast)
+        tried = f"TRY_CAST({{x}} AS {duckdb_type(type_)})"
+        smallest, largest = _NUMBERS[name]
+        plain = (
+            f"abs({tried}) BETWEEN {smallest} AND {largest} AND NOT contains({{x}}, '_') "
+            "AND ({x} >= '-' OR NOT contains({x}, '+-'))"
+        )
+        return TextForm(plain, rf"\s*[+-]?({_ZERO}|(?i:inf(inity)?)|(?i:nan))\s*", cast, tried)
     if name == "binary":
         return TextForm(None, "([0-9a-fA-F]{2})*", "unhex({x})")
     return TextForm(None, None, cast)
@@ -87,7 +98,9 @@ def text_value(type_: Type, text: str) -> str:
     if is_string(type_):
         return text
     form = text_form(type_)
-    accepted = _accepted(form, text)
+    # A text in the plain form with a cast of its own does not reach the other one.
+    has_own_cast = form.plain is not None and form.plain_cast is not None
+    accepted = _accepted(replace(form, plain=None) if has_own_cast else form, text)
     if accepted is None:
         return form.cast.format(x=f"nullif({text}, '')")
     otherwise = f"CASE WHEN {text} = '' OR {text} IS NULL THEN NULL ELSE {_UNREADABLE} END"

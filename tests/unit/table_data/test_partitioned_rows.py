@@ -7,13 +7,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from icemigrate.errors import Mistakes, UsageError
-from icemigrate.table_data.insert_rows import insert_data
+from icemigrate.table_data.insert_rows import insert_data, insert_files
 from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.row_changes import delete_data, update_data
 from icemigrate.table_data.upsert_rows import upsert
@@ -250,7 +251,57 @@ def test_a_value_that_iceberg_or_duckdb_lacks_is_refused(
         insert_data(written.session, name, data)
     insert_data(written.session, name, data.slice(0, 1))
     literal_text = "24:00:00" if kind == "time" else "infinity"
-    with pytest.raises(UsageError, match="a value does not fit"):
+    with pytest.raises(UsageError, match=r"column `x` .* cannot have the value"):
         update_data(written.session, name, {"x": f"CAST('{literal_text}' AS {kind})"}, "true")
     with pytest.raises(Mistakes, match="row does not fit"):
         insert_data(written.session, name, [{"n": 1, "x": literal_text}])
+
+
+@pytest.mark.parametrize(
+    ("kind", "width", "smallest"),
+    [("int", 10, -(2**31)), ("int", 2**31 - 1, -(2**31)), ("long", 7, -(2**63)), ("decimal(2,0)", 10, -99)],
+)
+def test_a_number_without_a_truncated_start_is_refused(
+    written: WrittenTables, kind: str, width: int, smallest: int
+) -> None:
+    columns = f"columns: [{{name: n, type: int}}, {{name: x, type: '{kind}'}}]"
+    name = written.create(f"{columns}\npartition_by: ['truncate({width}, x)']")
+    path = written.file("x.csv", f"n,x\n1,5\n2,{smallest}\n3,-5\n")
+    with pytest.raises(Mistakes) as error:
+        insert_files(written.session, name, [path])
+    (diagnostic,) = error.value.diagnostics
+    assert (
+        f"x.csv:3:1: error: column `x` ({kind.replace(',', ', ')}) cannot have the value `{smallest}`: "
+        in str(diagnostic)
+    )
+    assert "the partition field `x_trunc_" in str(diagnostic)
+    insert_files(written.session, name, [written.file("fits.csv", "n,x\n1,5\n3,-5\n")])
+    with pytest.raises(UsageError, match=rf"the partition field `x_trunc_.* has no value for {smallest}"):
+        update_data(written.session, name, {"x": str(smallest)}, "n = 1")
+    assert written.rows(name, "n") == [(1,), (3,)]
+    ordered = written.create(f"{columns}\nsort_by: ['truncate({width}, x)']")
+    insert_files(written.session, ordered, [path])
+    assert written.rows(ordered, "n") == [(1,), (2,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("struct<a: date>", "{'a': '%s'::date}"),
+        ("list<timestamptz>", "[now(), '%s'::timestamptz]"),
+        ("map<string, timestamp>", "MAP {'k': '-%s'::timestamp}"),
+        ("map<date, int>", "MAP {'%s'::date: 1}"),
+        ("list<struct<a: list<date>>>", "[{'a': [NULL, '%s'::date]}]"),
+    ],
+)
+def test_an_infinity_inside_a_value_is_refused(written: WrittenTables, kind: str, value: str) -> None:
+    name = written.create(f"columns: [{{name: n, type: int}}, {{name: x, type: '{kind}'}}]")
+    insert_data(written.session, name, [{"n": 1}])
+    connection = duckdb.connect()
+    with pytest.raises(Mistakes, match="row does not fit"):
+        insert_data(written.session, name, connection.sql(f"SELECT 1::INT AS n, {value % 'infinity'} AS x"))
+    with pytest.raises(UsageError, match="column `x` cannot have the value"):
+        update_data(written.session, name, {"x": value % "infinity"}, "true")
+    assert (
+        update_data(written.session, name, {"x": value.replace("-", "") % "2026-01-31"}, "true").updated == 1
+    )

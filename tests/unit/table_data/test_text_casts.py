@@ -5,7 +5,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from icemigrate.iceberg.types import Primitive
+from icemigrate.iceberg.types import Decimal, Field, Primitive, Type
+from icemigrate.table_data.row_relations import LoadRelation
 from icemigrate.table_data.text_casts import text_misfits, text_value
 
 
@@ -34,3 +35,54 @@ def test_a_timestamp_with_a_zone_is_the_one_of_duckdbs_own_cast(text: str) -> No
         f"SELECT {fits}, {value} IS NOT DISTINCT FROM CAST(x AS TIMESTAMPTZ) FROM {rows}"
     ).fetchall()
     assert found == [(True, True)]
+
+
+TYPES: dict[str, Type] = {name: Primitive(name) for name in ("int", "long", "float", "double")}
+TYPES["decimal"] = Decimal(9, 2)
+NUMBERS = [
+    *(
+        (text, value, "int long float double decimal")
+        for text, value in [("12", 12), (" 12", 12), ("12\t", 12)]
+    ),
+    *((text, value, "int long float double decimal") for text, value in [("+5", 5), ("-0", 0), ("0010", 10)]),
+    *((text, value, "float double decimal") for text, value in [(".5", 0.5), ("-5.", -5), ("+0.250", 0.25)]),
+    *(
+        (text, value, "float double")
+        for text, value in [("1e3", 1000), ("1E-1", 0.1), ("0e5", 0), ("-0.0e-9", 0)]
+    ),
+    ("-Infinity", float("-inf"), "float double"),
+    ("1e-300", 1e-300, "double"),
+    ("5e-324", 5e-324, "double"),
+    ("1e-45", 1e-45, "float double"),
+    ("1e39", 1e39, "double"),
+    *(
+        (text, None, "")
+        for text in ("0x1F", "0X1f", "0b11", "0o17", "1_0", "1_0.5", "1,5", "1e", "--1", "+-1")
+    ),
+    *((text, None, "") for text in ("1e-400", "-1e-400", "+1e-400", " 1e-400", "1e400", "+-0", "1__0", "1d")),
+]
+"""Texts, their value, and the types that accept them: as Spark and pandas do, without a change of value."""
+
+
+@pytest.mark.parametrize(("text", "value", "accepting"), NUMBERS)
+@pytest.mark.parametrize("name", TYPES)
+def test_a_text_is_a_number_or_a_misfit(name: str, text: str, value: float | None, accepting: str) -> None:
+    connection, type_ = duckdb.connect(), TYPES[name]
+    rows = f"(SELECT '{text}' AS x)"
+    ((misfits,),) = connection.execute(f"SELECT {text_misfits(type_, 'x')} FROM {rows}").fetchall()
+    query = f"SELECT CAST({text_value(type_, 'x')} AS DOUBLE) FROM {rows}"
+    assert misfits == (name not in accepting.split())
+    if misfits:
+        with pytest.raises(duckdb.Error):
+            connection.execute(query).fetchall()
+        return
+    ((found,),) = connection.execute(query).fetchall()
+    assert found == pytest.approx(value, rel=1e-6, abs=0 if name == "double" else 1e-45)
+
+
+def test_a_number_that_a_narrower_float_has_as_zero_does_not_fit() -> None:
+    relation = LoadRelation("rows", {"x": "DOUBLE"})
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE rows AS SELECT unnest([0.0, 1e-300, 1.5, NULL]) AS x")
+    condition = relation.misfits(Field(1, "x", Primitive("float")))
+    assert connection.execute(f"SELECT x FROM rows WHERE {condition}").fetchall() == [(1e-300,)]
