@@ -41,7 +41,8 @@ class ActivityLines:
     The cursor stays visible and where the next text begins, so an interrupt leaves at most one line to erase.
 
     :param live: whether the stream is a terminal.
-    :param options: with ``--quiet`` nothing is shown, with ``--verbose`` also the duration of each activity.
+    :param options: with ``--quiet`` or structured log lines nothing is shown, with ``--verbose`` also the
+        duration of each activity.
     """
 
     def __init__(self, stream: TextIO, options: InvocationOptions, *, live: bool) -> None:
@@ -60,7 +61,7 @@ class ActivityLines:
 
     def begin(self, activity: Activity) -> None:
         """See :class:`~icemigrate.system.activity.ActivityDisplay`."""
-        if self._options.quiet:
+        if self._options.quiet or self._options.log_format != "text":
             return
         with self._mutex:
             self._activities.append(activity)

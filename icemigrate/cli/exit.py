@@ -139,7 +139,13 @@ def _usage_text(error: click.ClickException, args: Sequence[str]) -> str:
 
 
 def _report_error(fault: IcemigrateError, settings: InvocationOptions) -> None:
-    write_failure(_failure(fault), settings.outputs, settings.style(sys.stderr))
+    as_text = settings.log_format == "text"
+    write_failure(_failure(fault), settings.outputs, settings.style(sys.stderr), as_text=as_text)
+    if not as_text:
+        from icemigrate.render.log_lines import LineEvent
+
+        fields = {"error": type(fault).__name__, "message": fault.message, "hint": fault.hint}
+        settings.log(LineEvent("error", "failed", {**fields, "exit_code": int(fault.exit_code)}))
     if is_debugging():
         write_stream(_traceback(fault), sys.stderr)
 

@@ -7,14 +7,18 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
 from icemigrate.cli.options import format_option, global_options
 from icemigrate.errors import ExitCode
+
+if TYPE_CHECKING:
+    from icemigrate.pipeline.batch_result import BatchResult
 
 
 def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
@@ -66,6 +70,19 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     help="Remove drained segments of this age, such as `7d`, from the log (default: `retention` of the "
     "project file, or keep all).",
 )
+@click.option(
+    "--metrics-address",
+    metavar="HOST:PORT",
+    help="Serve metrics for Prometheus and the health of the run there, such as `127.0.0.1:9464` (default: "
+    "`metrics_address` of the project file, or no server).",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How batches and problems are written to standard error: as text (the default), or as one JSON "
+    "document on each line.",
+)
 @format_option("text", "json")
 @global_options
 @pass_settings
@@ -78,6 +95,8 @@ def command(
     once: bool,
     interval_s: float | None,
     retention_s: float | None,
+    metrics_address: str | None,
+    log_format: str,
 ) -> ExitCode:
     """Drain a write-ahead log of OpenTelemetry data into the tables of its tenants, with Spark.
 
@@ -89,22 +108,34 @@ def command(
     Ctrl-C and SIGTERM end the command after the current batch.  Exits with 1 if entries stay in the log.
     """
     from icemigrate.commands.ingest import IngestRequest, ingest_log
-    from icemigrate.render.ingest_text import batch_text
 
     if once and interval_s is not None:
         raise click.UsageError("`--once` and `--continuous` exclude each other")
-    request = IngestRequest(log, tables, quarantine, checkpoint, interval_s, retention_s)
+    settings.log_format = log_format
+    request = IngestRequest(log, tables, quarantine, checkpoint, interval_s, retention_s, metrics_address)
     with _stop_after_batch() as stopping:
         result = ingest_log(
             settings.open_project(),
             settings.environment,
             request,
             before_start=SparkStartNotice().before_start,
-            on_batch=lambda batch: settings.show_progress(batch_text(batch)),
+            notice=settings.show_step,
+            on_batch=partial(_show_batch, settings),
             is_stopping=stopping,
         )
     settings.answer(result)
     return ExitCode.ERROR if result.deferred else ExitCode.OK
+
+
+def _show_batch(settings: InvocationOptions, batch: BatchResult) -> None:
+    from icemigrate.render.ingest_text import batch_text
+    from icemigrate.render.log_lines import batch_events
+
+    if settings.log_format == "text":
+        settings.show_progress(batch_text(batch))
+        return
+    for event in batch_events(batch):
+        settings.log(event)
 
 
 @contextmanager

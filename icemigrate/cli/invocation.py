@@ -16,6 +16,7 @@ from icemigrate.cli.streams import write_stream
 
 if TYPE_CHECKING:
     from icemigrate.project import Project
+    from icemigrate.render.log_lines import LineEvent
     from icemigrate.render.terminal_style import TerminalStyle
 
 
@@ -24,6 +25,7 @@ class InvocationOptions:
     """The global options, which are given before the name of a command or after it.
 
     :param outputs: the requested outputs, with their formats.
+    :param log_format: of what goes to standard error: ``text``, or ``json`` for one document on each line.
     :param began: when the user started the command, on the monotonic clock, without the time of questions.
     """
 
@@ -33,6 +35,7 @@ class InvocationOptions:
     verbose: bool = False
     quiet: bool = False
     outputs: tuple[OutputTarget, ...] = (OutputTarget("text"),)
+    log_format: str = "text"
     began: float = field(default_factory=time.monotonic)
 
     def open_project(self, *, may_be_new: bool = False) -> Project:
@@ -61,8 +64,22 @@ class InvocationOptions:
 
     def show_progress(self, text: str) -> None:
         """Write a text to standard error, unless the user wants no progress."""
-        if not self.quiet:
+        if self.quiet:
+            return
+        if self.log_format == "text":
             write_stream(text, sys.stderr)
+            return
+        from icemigrate.render.log_lines import LineEvent
+
+        for line in filter(None, map(str.strip, text.splitlines())):
+            self.log(LineEvent("info", "progress", {"message": line}))
+
+    def log(self, event: LineEvent) -> None:
+        """Write a structured line to standard error; with ``--quiet`` only warnings and errors."""
+        from icemigrate.render.log_lines import log_line
+
+        if not self.quiet or event.level != "info":
+            write_stream(log_line(event, time.time()), sys.stderr, is_rendered=True)
 
     def show_step(self, text: str) -> None:
         """Write one line to standard error, as :meth:`show_progress`, whatever its names contain."""

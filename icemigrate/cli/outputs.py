@@ -124,8 +124,13 @@ def require_writable_files(outputs: Sequence[OutputTarget]) -> None:
             require_writable(file)
 
 
-def write_failure(failure: object, outputs: Sequence[OutputTarget], style: TerminalStyle) -> None:
-    """Write an error to every output whose format supports it, and as text to standard error."""
+def write_failure(
+    failure: object, outputs: Sequence[OutputTarget], style: TerminalStyle, *, as_text: bool = True
+) -> None:
+    """Write an error to every output whose format supports it.
+
+    :param as_text: whether it is also written to standard error, as text.
+    """
     from icemigrate.render.formats import find_output_format, render
 
     for output in outputs:
@@ -141,4 +146,5 @@ def write_failure(failure: object, outputs: Sequence[OutputTarget], style: Termi
         elif chosen.for_programs:
             with suppress(IcemigrateError):
                 write_stream(text_of(failure, output, style), is_rendered=True)
-    write_stream(render(failure, "text", style), sys.stderr, is_rendered=True)
+    if as_text:
+        write_stream(render(failure, "text", style), sys.stderr, is_rendered=True)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from icemigrate.commands.ingest_reports import ReportSettings, report_run
 from icemigrate.errors import UsageError
 from icemigrate.execution.spark_start import engine_of
 from icemigrate.frozen import Frozen
@@ -15,6 +16,7 @@ from icemigrate.pipeline.ingest_stream import IngestSettings, ingest
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.run_totals import RunTotals, deferred_entries
 from icemigrate.project import Project
+from icemigrate.project.listen_address import parse_listen_address
 from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
 from icemigrate.results.ingest_results import IngestResult
 from icemigrate.table_data.load_target import load_target
@@ -29,6 +31,7 @@ class IngestRequest(Frozen):
     :param tables: kinds and patterns, such as ``traces=otel.${tenant}_traces``.
     :param interval_s: seconds between batches; ``None`` to end when everything is drained.
     :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
+    :param metrics_address: of the server of metrics, such as ``127.0.0.1:9464``.
     """
 
     log: Path | None = None
@@ -37,6 +40,7 @@ class IngestRequest(Frozen):
     checkpoint: Path | None = None
     interval_s: float | None = None
     retention_s: float | None = None
+    metrics_address: str | None = None
 
 
 def ingest_log(
@@ -46,12 +50,14 @@ def ingest_log(
     *,
     before_start: Callable[[], None] = lambda: None,
     on_batch: Callable[[BatchResult], None] = lambda batch: None,
+    notice: Callable[[str], None] = lambda text: None,
     is_stopping: threading.Event | None = None,
 ) -> IngestResult:
     """Drain a log.
 
     :param before_start: called right before Spark starts.
     :param on_batch: called after each batch.
+    :param notice: gets lines for the user.
     :param is_stopping: ends the run after the current batch when it is set.
     :raises UsageError: an argument is wrong.
     :raises LogError: the log cannot be read, or another run drains it.
@@ -59,15 +65,22 @@ def ingest_log(
     :raises EngineError: Spark or the storage failed; the next run repeats the batch.
     """
     settings = ingest_settings(project, request)
+    reporting = report_settings(project, request)
     totals = RunTotals()
 
     def remember(batch: BatchResult) -> None:
         totals.add(batch)
+        reports.batch_done(batch)
         on_batch(batch)
 
-    with lock_log(settings.log), open_tables(project, environment) as session:
+    with (
+        lock_log(settings.log),
+        report_run(reporting, settings.log, settings.checkpoint, notice) as reports,
+        open_tables(project, environment) as session,
+    ):
         _create_quarantine(session, settings.quarantine)
         engine = engine_of(session.environment, None, before_start)
+        reports.started()
         removed = ingest(session, engine.session, settings, remember, is_stopping)
         deferred = deferred_entries(settings.log, settings.checkpoint)
         return IngestResult(
@@ -99,6 +112,18 @@ def ingest_settings(project: Project, request: IngestRequest) -> IngestSettings:
         segments_per_batch=given.segments_per_batch,
         interval_s=request.interval_s,
         retention_s=retention_s if request.retention_s is None else request.retention_s,
+    )
+
+
+def report_settings(project: Project, request: IngestRequest) -> ReportSettings:
+    """What reports on a run: the arguments, and the project file where they give nothing.
+
+    :raises UsageError: the address of the server of metrics is wrong.
+    """
+    written = request.metrics_address or project.pipeline.metrics_address
+    return ReportSettings(
+        None if written is None else parse_listen_address(written),
+        project.pipeline.health_limit.total_seconds(),
     )
 
 

@@ -20,6 +20,7 @@ class TableBatch(Frozen):
     :param rows: of entries that are committed.
     :param problem: why the entries are not committed, as a clause.
     :param quarantined: further entries of the tenant, which the quarantine has.
+    :param size: of the data files, in bytes.
     """
 
     table: str
@@ -29,6 +30,7 @@ class TableBatch(Frozen):
     rows: int
     problem: str | None = None
     quarantined: int = 0
+    size: int = 0
 
 
 def is_committed(table: CurrentTable, batch: str) -> bool:
@@ -79,14 +81,15 @@ def commit_table(
         entries,
         rows,
         quarantined=sum(result.quarantined for result in results),
+        size=sum(file.size for file in files),
     )
     if problem is not None and is_paused:
-        return replace(done, rows=0, problem=problem)
+        return replace(done, rows=0, size=0, problem=problem)
     if problem is not None:
         delete_files(files, session.store.files)
         found = session.find(session.parse(first.table)) if first.table else None
         if found is None or not is_committed(found, batch):
-            return replace(done, rows=0, problem=problem)
+            return replace(done, rows=0, size=0, problem=problem)
     elif files:
         layouts = {result.layout for result in results if result.files}
         try:
@@ -94,7 +97,7 @@ def commit_table(
         except (UsageError, ConflictError) as error:
             if first.tenant is None:
                 raise
-            return replace(done, rows=0, problem=error.message)
+            return replace(done, rows=0, size=0, problem=error.message)
     return done
 
 

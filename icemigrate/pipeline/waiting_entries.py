@@ -27,6 +27,11 @@ class WaitingEntries(Frozen):
     entries: int
     oldest_ns: int | None
 
+    def with_more(self, other: WaitingEntries) -> WaitingEntries:
+        """These entries and further ones of the same tenant and kind."""
+        times = [time for time in (self.oldest_ns, other.oldest_ns) if time is not None]
+        return WaitingEntries(self.tenant, self.kind, self.entries + other.entries, min(times, default=None))
+
 
 def waiting_entries(log: Path, checkpoint: Path, complete: int) -> tuple[WaitingEntries, ...] | None:
     """The entries of open, sealed and deferred segments that no complete batch has, by tenant and kind.
@@ -52,13 +57,18 @@ def waiting_entries(log: Path, checkpoint: Path, complete: int) -> tuple[Waiting
         content = read_segment(path) or read_segment(log / f"{TAKEN_BACK}{path.name}")
         if not content and not path.exists():
             return None
-        for one in _entries(content):
-            before = found.get((one.tenant, one.kind))
-            times = [part.oldest_ns for part in (before, one) if part is not None]
-            oldest_ns = min((time for time in times if time is not None), default=None)
-            count = one.entries if before is None else before.entries + one.entries
-            found[one.tenant, one.kind] = WaitingEntries(one.tenant, one.kind, count, oldest_ns)
+        for key, one in count_entries(content).items():
+            found[key] = one if key not in found else found[key].with_more(one)
     return tuple(found.values())
+
+
+def count_entries(content: bytes) -> dict[tuple[str | None, str | None], WaitingEntries]:
+    """The entries of a segment by tenant and kind."""
+    found = dict[tuple[str | None, str | None], WaitingEntries]()
+    for one in _entries(content):
+        key = (one.tenant, one.kind)
+        found[key] = one if key not in found else found[key].with_more(one)
+    return found
 
 
 def _entries(content: bytes) -> Iterator[WaitingEntries]:

@@ -35,6 +35,18 @@ def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
                 yield Diagnostic("bad-name", message, value.place, hint)
         patterns[key.text] = pattern
     yield from _quarantine_mistakes(node.get("quarantine"), patterns.values())
+    yield from _address_mistakes(node.get("metrics_address"))
+
+
+def _address_mistakes(node: YamlNode | None) -> Iterator[Diagnostic]:
+    from icemigrate.project.listen_address import parse_listen_address
+
+    if node is None:
+        return
+    try:
+        parse_listen_address(scalar_text(node))
+    except UsageError as error:
+        yield Diagnostic("bad-format", error.message, node.place, error.hint)
 
 
 def _quarantine_mistakes(node: YamlNode | None, patterns: Collection[TableName]) -> Iterator[Diagnostic]:
@@ -71,6 +83,7 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
     retention, segments, quarantine = (
         node.get(key) for key in ("retention", "segments_per_batch", "quarantine")
     )
+    address, health_limit = node.get("metrics_address"), node.get("health_limit")
     return PipelineSettings(
         folder("log"),
         folder("checkpoint"),
@@ -78,4 +91,6 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
         default.quarantine if quarantine is None else scalar_text(quarantine),
         None if retention is None else read_duration(retention),
         default.segments_per_batch if segments is None else int(scalar_text(segments)),
+        None if address is None else scalar_text(address),
+        default.health_limit if health_limit is None else read_duration(health_limit),
     )

@@ -198,6 +198,8 @@ class PipelineSettings:
     :param quarantine: the table of entries that cannot be read.
     :param retention: how long drained segments stay; ``None`` for ever.
     :param segments_per_batch: at most.
+    :param metrics_address: where the server of metrics listens; ``None`` for no server.
+    :param health_limit: how long entries may wait without a batch that completes.
     """
 
     log: Path | None = None
@@ -206,6 +208,8 @@ class PipelineSettings:
     quarantine: str = DEFAULT_QUARANTINE
     retention: timedelta | None = None
     segments_per_batch: int = 64
+    metrics_address: str | None = None
+    health_limit: timedelta = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)

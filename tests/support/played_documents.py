@@ -132,7 +132,7 @@ def play(text: str, folder: Path) -> str:
 
 def _one(block: Block, body: list[str], folder: Path, names: dict[str, Any]) -> list[str]:
     text = "\n".join(body) + "\n"
-    if block.language in ("yaml", "python", "csv") and block.title:
+    if block.language in ("yaml", "python", "csv", "ini") and block.title:
         path = folder / block.title
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

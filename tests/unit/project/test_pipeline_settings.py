@@ -25,6 +25,8 @@ pipeline:
   quarantine: otel.quarantine
   retention: 7d
   segments_per_batch: 8
+  metrics_address: 0.0.0.0:9464
+  health_limit: 5m
 """
 
 
@@ -42,6 +44,8 @@ def test_the_settings() -> None:
         "otel.quarantine",
         timedelta(days=7),
         8,
+        "0.0.0.0:9464",
+        timedelta(minutes=5),
     )
     assert project("project: x").pipeline == PipelineSettings()
 
@@ -71,6 +75,8 @@ pipeline:
         ("{retention: 7 days}", "bad-format", "duration"),
         ("{segments_per_batch: 0}", "out-of-range", "1"),
         ("{quarantine: x}", "bad-name", "`quarantine`: "),
+        ("{metrics_address: here}", "bad-format", "`here` is not the address of a server"),
+        ("{health_limit: soon}", "bad-format", "duration"),
         ("{tables: {}}", "empty-value", "must not be empty"),
         (
             "{tables: {traces: 'a.${tenant}', logs: 'a.${tenant}_logs'}}",
