@@ -35,6 +35,14 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 @click.command("ingest")
 @click.argument("log", required=False, type=click.Path(path_type=Path))
 @click.option(
+    "--from",
+    "sources",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Files of the OpenTelemetry Collector, which are copied into the log: "
+    "`file:otel/traces.json?tenant=acme`. Repeatable (default: `from` of the project file).",
+)
+@click.option(
     "--table",
     "tables",
     multiple=True,
@@ -89,6 +97,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 def command(
     settings: InvocationOptions,
     log: Path | None,
+    sources: tuple[str, ...],
     tables: tuple[str, ...],
     quarantine: str | None,
     checkpoint: Path | None,
@@ -101,9 +110,9 @@ def command(
     """Drain a write-ahead log of OpenTelemetry data into the tables of its tenants, with Spark.
 
     LOG is the folder of the segments that `icemigrate.wal.Writer` writes; without it, the project file names
-    the log below `pipeline`.  Each batch is one snapshot of each
-    table, and each entry is in one snapshot, also if the command is killed.  Entries whose table has a
-    problem stay in the log, and the next run tries them again.
+    the log below `pipeline`.  `--from` copies files of the OpenTelemetry Collector into it.  Each batch is
+    one snapshot of each table, and each entry is in one snapshot, also if the command is killed.  Entries
+    whose table has a problem stay in the log, and the next run tries them again.
 
     Ctrl-C and SIGTERM end the command after the current batch.  Exits with 1 if entries stay in the log.
     """
@@ -112,7 +121,9 @@ def command(
     if once and interval_s is not None:
         raise click.UsageError("`--once` and `--continuous` exclude each other")
     settings.log_format = log_format
-    request = IngestRequest(log, tables, quarantine, checkpoint, interval_s, retention_s, metrics_address)
+    request = IngestRequest(
+        log, tables, quarantine, checkpoint, interval_s, retention_s, metrics_address, sources
+    )
     with _stop_after_batch() as stopping:
         result = ingest_log(
             settings.open_project(),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from icemigrate.commands.ingest_reports import ReportSettings, report_run
-from icemigrate.errors import UsageError
+from icemigrate.errors import UsageError, os_error_reason
 from icemigrate.execution.spark_start import engine_of
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
@@ -17,12 +17,13 @@ from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.run_totals import RunTotals, deferred_entries
 from icemigrate.project import Project
 from icemigrate.project.listen_address import parse_listen_address
+from icemigrate.project.telemetry_sources import parse_sources
 from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
 from icemigrate.results.ingest_results import IngestResult
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.table_session import TableSession, open_tables
-from icemigrate.wal.log_folder import lock_log
+from icemigrate.wal.log_folder import LogError, create_folder, lock_log
 
 
 class IngestRequest(Frozen):
@@ -32,6 +33,7 @@ class IngestRequest(Frozen):
     :param interval_s: seconds between batches; ``None`` to end when everything is drained.
     :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
     :param metrics_address: of the server of metrics, such as ``127.0.0.1:9464``.
+    :param sources: addresses, such as ``file:otel/traces.json?tenant=acme``.
     """
 
     log: Path | None = None
@@ -41,6 +43,7 @@ class IngestRequest(Frozen):
     interval_s: float | None = None
     retention_s: float | None = None
     metrics_address: str | None = None
+    sources: tuple[str, ...] = ()
 
 
 def ingest_log(
@@ -73,6 +76,8 @@ def ingest_log(
         reports.batch_done(batch)
         on_batch(batch)
 
+    if settings.sources:
+        _create_log(settings.log)
     with (
         lock_log(settings.log),
         report_run(reporting, settings.log, settings.checkpoint, notice) as reports,
@@ -112,6 +117,7 @@ def ingest_settings(project: Project, request: IngestRequest) -> IngestSettings:
         segments_per_batch=given.segments_per_batch,
         interval_s=request.interval_s,
         retention_s=retention_s if request.retention_s is None else request.retention_s,
+        sources=parse_sources(request.sources, Path.cwd()) or parse_sources(given.sources, project.root),
     )
 
 
@@ -125,6 +131,15 @@ def report_settings(project: Project, request: IngestRequest) -> ReportSettings:
         None if written is None else parse_listen_address(written),
         project.pipeline.health_limit.total_seconds(),
     )
+
+
+def _create_log(folder: Path) -> None:
+    try:
+        create_folder(folder)
+    except OSError as error:
+        raise LogError(
+            f"the log {folder} cannot be created: {os_error_reason(error)}", "give another folder"
+        ) from error
 
 
 def _quarantine(written: str, tables: TenantTables) -> TableName:

@@ -9,7 +9,6 @@ Rates are of the current window of five minutes and the one before it.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from icemigrate.errors import EngineError, os_error_reason
 from icemigrate.frozen import Frozen, replace
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.stream_checkpoint import last_complete
-from icemigrate.system.file_writes import sync_folder
+from icemigrate.system.file_writes import replace_durable
 
 _FOLDER = "totals"
 _KEPT = 2
@@ -101,7 +100,7 @@ def record_totals(
     written = replace(windows, tenants=tuple(totals.values()), recent_rows=windows.recent_rows + rows)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / f"{number}.json", msgspec.json.encode(written))
+        replace_durable(folder / f"{number}.json", msgspec.json.encode(written))
         for other in _numbers(folder):
             if other <= number - _KEPT:
                 _path(folder, other).unlink(missing_ok=True)
@@ -188,14 +187,3 @@ def _numbers(folder: Path) -> list[int]:
 
 def _path(folder: Path, number: int) -> Path:
     return folder / f"{number}.json"
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file that is never seen in part."""
-    new = path.with_suffix(".new")
-    with new.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    new.replace(path)
-    sync_folder(path.parent)

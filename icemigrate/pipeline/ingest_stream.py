@@ -21,6 +21,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
+from icemigrate.pipeline.collected_segments import collect
 from icemigrate.pipeline.deferred_entries import defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
 from icemigrate.pipeline.drained_totals import record_totals
@@ -34,6 +35,7 @@ from icemigrate.pipeline.entry_files import (
 from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.pipeline.table_retries import TableRetries
+from icemigrate.project.telemetry_sources import FileSource
 from icemigrate.project.tenant_tables import TenantTables
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.table_data.table_session import TableSession
@@ -49,6 +51,8 @@ _MAINTENANCE_SECONDS = 60
 """How often a continuous run seals what killed writers left, and removes old segments."""
 _POLL_SECONDS = 1
 """How often a run looks for a request to stop."""
+_SEGMENTS_PER_POLL = 4
+"""How many segments a continuous run copies before it looks for a request to stop."""
 
 
 class IngestSettings(Frozen):
@@ -60,6 +64,7 @@ class IngestSettings(Frozen):
     :param segments_per_batch: at most.
     :param interval_s: seconds between batches; ``None`` to end when everything is drained.
     :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
+    :param sources: of telemetry that the run copies into the log.
     """
 
     log: Path
@@ -69,6 +74,7 @@ class IngestSettings(Frozen):
     segments_per_batch: int = 64
     interval_s: float | None = None
     retention_s: float | None = None
+    sources: tuple[FileSource, ...] = ()
 
 
 def ingest(
@@ -83,10 +89,11 @@ def ingest(
     :param on_batch: called after each batch.
     :param is_stopping: ends the run after the current batch when it is set.
     :returns: how many drained segments are removed.
-    :raises LogError: the log cannot be read.
+    :raises LogError: the log or a source cannot be read.
     :raises IcemigrateError: the catalog, the storage or Spark failed; the next run repeats the batch.
     """
     _return_segments(settings)
+    _collect(settings)
     batches = _Batches(session, settings, on_batch)
     stopping = is_stopping or threading.Event()
     try:
@@ -117,6 +124,7 @@ def _watch(query: Any, settings: IngestSettings, stopping: threading.Event, retr
         waited += _POLL_SECONDS
         if settings.interval_s is not None:
             _retry_tables(settings, retries)
+            _collect(settings, _SEGMENTS_PER_POLL)
         if settings.interval_s is not None and waited >= _MAINTENANCE_SECONDS:
             seal_abandoned(settings.log)
             removed += _remove_drained(settings)
@@ -137,6 +145,12 @@ def _return_segments(settings: IngestSettings) -> None:
     seal_abandoned(settings.log)
     if (id_ := stream_id(settings.checkpoint)) is not None:
         take_back(id_, last_complete(settings.checkpoint), settings.log)
+
+
+def _collect(settings: IngestSettings, most: int | None = None) -> None:
+    """Copy what the sources have into the log."""
+    if settings.sources:
+        collect(settings.sources, settings.log, most)
 
 
 def _retry_tables(settings: IngestSettings, retries: TableRetries) -> None:

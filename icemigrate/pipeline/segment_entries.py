@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from icemigrate.wal.entries import Entry, is_tenant_id
+from icemigrate.wal.entries import Entry, is_tenant_id, tenant_problem
 from icemigrate.wal.segment_format import StoredEntry, decode_segment
 
 ENTRY_COLUMNS = (
@@ -54,7 +54,7 @@ def _entry_row(name: str, offset: int, entry: Entry) -> tuple[Any, ...]:
     kind, encoding = entry.kind.value, entry.encoding.value
     if is_tenant_id(entry.tenant):
         return (entry.tenant, kind, encoding, entry.time_ns, name, offset, entry.payload, None)
-    problem = f"{entry.tenant!r} cannot be the id of a tenant"
+    problem = tenant_problem(entry.tenant)
     return (None, kind, encoding, entry.time_ns, name, offset, entry.payload, problem)
 
 

@@ -8,7 +8,13 @@ from pathlib import Path
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import UsageError
 from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode
-from icemigrate.files.read.node_values import as_mapping, mapping_entries, read_duration, scalar_text
+from icemigrate.files.read.node_values import (
+    as_mapping,
+    list_items,
+    mapping_entries,
+    read_duration,
+    scalar_text,
+)
 from icemigrate.iceberg.names import BadName, TableName
 from icemigrate.project.project_values import DEFAULT_QUARANTINE, PipelineSettings
 
@@ -34,6 +40,7 @@ def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
                 hint = "give the names different endings, such as `_traces` and `_logs`"
                 yield Diagnostic("bad-name", message, value.place, hint)
         patterns[key.text] = pattern
+    yield from _source_mistakes(node)
     yield from _quarantine_mistakes(node.get("quarantine"), patterns.values())
     yield from _address_mistakes(node.get("metrics_address"))
 
@@ -47,6 +54,16 @@ def _address_mistakes(node: YamlNode | None) -> Iterator[Diagnostic]:
         parse_listen_address(scalar_text(node))
     except UsageError as error:
         yield Diagnostic("bad-format", error.message, node.place, error.hint)
+
+
+def _source_mistakes(node: YamlMapping) -> Iterator[Diagnostic]:
+    from icemigrate.project.telemetry_sources import parse_source
+
+    for item in list_items(node.get("from")):
+        try:
+            parse_source(scalar_text(item), Path("/"))
+        except UsageError as error:
+            yield Diagnostic("bad-format", error.message, item.place, error.hint)
 
 
 def _quarantine_mistakes(node: YamlNode | None, patterns: Collection[TableName]) -> Iterator[Diagnostic]:
@@ -93,4 +110,5 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
         default.segments_per_batch if segments is None else int(scalar_text(segments)),
         None if address is None else scalar_text(address),
         default.health_limit if health_limit is None else read_duration(health_limit),
+        tuple(map(scalar_text, list_items(node.get("from")))),
     )

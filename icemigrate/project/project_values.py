@@ -200,6 +200,7 @@ class PipelineSettings:
     :param segments_per_batch: at most.
     :param metrics_address: where the server of metrics listens; ``None`` for no server.
     :param health_limit: how long entries may wait without a batch that completes.
+    :param sources: addresses, such as ``file:otel/traces.json?tenant=acme``.
     """
 
     log: Path | None = None
@@ -210,6 +211,7 @@ class PipelineSettings:
     segments_per_batch: int = 64
     metrics_address: str | None = None
     health_limit: timedelta = timedelta(minutes=10)
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

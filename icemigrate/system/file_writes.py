@@ -221,6 +221,22 @@ def _complete(path: Path, number: int) -> Iterator[None]:
     sync_folder(path.parent)
 
 
+def replace_durable(path: Path, data: bytes) -> None:
+    """Replace a file of a log or a checkpoint, which one process at a time writes.
+
+    A reader sees the old content or the new one, and the disk has it when the function returns.
+
+    :raises OSError: it cannot be written.
+    """
+    new = path.with_suffix(".new")
+    with new.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    new.replace(path)
+    sync_folder(path.parent)
+
+
 def _write_parts(number: int, parts: Iterable[bytes]) -> None:
     waiting = deque(memoryview(part) for part in parts if part)
     while waiting:

@@ -53,12 +53,28 @@ class Entry(Frozen):
     encoding: PayloadEncoding = PayloadEncoding.OTLP_JSON
 
 
+class UnreadableBytes(Frozen):
+    """Bytes of a source that are no entry, such as half a line; the quarantine gets them with the reason.
+
+    :param payload: at most :data:`LONGEST_PAYLOAD` bytes.
+    :param problem: why they are no entry, as a clause.
+    """
+
+    payload: bytes
+    problem: str
+
+
 def is_tenant_id(text: str) -> bool:
     """Whether a text can be the id of a tenant.
 
     It cannot leave the part of a table's name that it fills: it has no dot, slash, quote or space.
     """
     return len(text) <= LONGEST_TENANT and _TENANT.fullmatch(text) is not None
+
+
+def tenant_problem(text: str) -> str:
+    """Why a text cannot be the id of a tenant, as a clause."""
+    return f"{text[:LONGEST_TENANT]!r} cannot be the id of a tenant"
 
 
 def require_valid(entry: Entry) -> None:
@@ -68,7 +84,7 @@ def require_valid(entry: Entry) -> None:
     """
     if not is_tenant_id(entry.tenant):
         raise BadEntry(
-            f"{entry.tenant[:LONGEST_TENANT]!r} cannot be the id of a tenant",
+            tenant_problem(entry.tenant),
             f"use 1 to {LONGEST_TENANT} ASCII letters, digits, `_` and `-`; `-` cannot be the first one",
         )
     if not 0 <= entry.time_ns <= _LATEST_TIME:

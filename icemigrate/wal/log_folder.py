@@ -17,7 +17,7 @@ from uuid import uuid4
 from icemigrate.errors import IcemigrateError, os_error_reason
 from icemigrate.frozen import Frozen
 from icemigrate.system.file_writes import sync_folder
-from icemigrate.wal.entries import Entry
+from icemigrate.wal.entries import Entry, UnreadableBytes
 from icemigrate.wal.segment_format import HEADER_SIZE, TORN, SegmentEncoder, decode_segment
 
 SEALED, OPEN = ".wal", ".wal.open"
@@ -126,7 +126,7 @@ def read_segment(path: Path) -> bytes:
     return b""
 
 
-def write_sealed(path: Path, entries: Iterable[Entry]) -> None:
+def write_sealed(path: Path, entries: Iterable[Entry | UnreadableBytes]) -> None:
     """Write a sealed segment, which replaces one of the same name; without an entry there is none.
 
     :raises LogError: it cannot be written.
@@ -137,7 +137,10 @@ def write_sealed(path: Path, entries: Iterable[Entry]) -> None:
         end, count = len(encoder.header), 0
         write_all(opened.number, encoder.header, 0)
         for entry in entries:
-            data = encoder.encode_entry(entry)
+            if isinstance(entry, Entry):
+                data = encoder.encode_entry(entry)
+            else:
+                data = encoder.encode_unreadable(entry)
             write_all(opened.number, data, end)
             end, count = end + len(data), count + 1
         if count:

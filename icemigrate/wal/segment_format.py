@@ -4,7 +4,9 @@
 header  ``ICEWAL``, a zero byte, the version of the format (1), and the segment's mark: 8 random bytes
 entry   the mark, ``E``, length of the body (32 bits), CRC-32 of length and body (32 bits); body: kind
         and encoding (8 bits each), time (64 bits), length of the tenant (16 bits), tenant, payload
-footer  the mark, ``F``, number of entries (64 bits), CRC-32 of that number (32 bits)
+other   the mark, ``U``, length and CRC-32 as an entry has them; body: length of the problem (16 bits),
+bytes   problem, payload: bytes of a source that are no entry
+footer  the mark, ``F``, number of entries and other bytes (64 bits), CRC-32 of that number (32 bits)
 ======  ==============================================================================================
 
 Numbers are little-endian.  With the mark, a reader finds the next entry behind damaged bytes; it is random,
@@ -20,19 +22,28 @@ from typing import TypeAlias
 from zlib import crc32
 
 from icemigrate.frozen import Frozen
-from icemigrate.wal.entries import LONGEST_PAYLOAD, LONGEST_TENANT, Entry, EntryKind, PayloadEncoding
+from icemigrate.wal.entries import (
+    LONGEST_PAYLOAD,
+    LONGEST_TENANT,
+    Entry,
+    EntryKind,
+    PayloadEncoding,
+    UnreadableBytes,
+)
 
 _MAGIC = b"ICEWAL\0\x01"
 _MARK_SIZE = 8
 HEADER_SIZE = len(_MAGIC) + _MARK_SIZE
-_ENTRY, _FOOTER = b"E", b"F"
+_ENTRY, _UNREADABLE, _FOOTER = b"E", b"U", b"F"
 _FRAME = struct.Struct("<II")
 _BODY = struct.Struct("<BBQH")
 _COUNT = struct.Struct("<QI")
-_LENGTH, _NUMBER = struct.Struct("<I"), struct.Struct("<Q")
+_LENGTH, _NUMBER, _PROBLEM = struct.Struct("<I"), struct.Struct("<Q"), struct.Struct("<H")
 _FRAME_SIZE = _MARK_SIZE + 1 + _FRAME.size
 _FOOTER_SIZE = _MARK_SIZE + 1 + _COUNT.size
 _LONGEST_BODY = _BODY.size + LONGEST_TENANT + LONGEST_PAYLOAD
+_LONGEST_PROBLEM = 1000
+"""In bytes."""
 _KINDS = {EntryKind.TRACES: 1, EntryKind.LOGS: 2, EntryKind.METRICS: 3}
 _ENCODINGS = {PayloadEncoding.OTLP_JSON: 1, PayloadEncoding.OTLP_PROTOBUF: 2}
 _KIND_OF = {number: kind for kind, number in _KINDS.items()}
@@ -108,10 +119,18 @@ class SegmentEncoder:
         frame = _FRAME.pack(length, checksum)
         return b"".join((self._mark, _ENTRY, frame, head, tenant, entry.payload))
 
+    def encode_unreadable(self, found: UnreadableBytes) -> bytes:
+        """The frame of bytes that are no entry; a reader reports them as damaged, with their problem."""
+        problem = found.problem.encode("utf-8", "replace")[:_LONGEST_PROBLEM]
+        head = _PROBLEM.pack(len(problem)) + problem
+        length = len(head) + len(found.payload)
+        checksum = crc32(found.payload, crc32(head, crc32(_LENGTH.pack(length))))
+        return b"".join((self._mark, _UNREADABLE, _FRAME.pack(length, checksum), head, found.payload))
+
     def encode_footer(self, entries: int) -> bytes:
         """The bytes of a footer.
 
-        :param entries: how many the segment has.
+        :param entries: how many the segment has, with those that are unreadable.
         """
         return self._mark + _FOOTER + _COUNT.pack(entries, crc32(_NUMBER.pack(entries)))
 
@@ -132,6 +151,12 @@ def decode_segment(content: bytes) -> SegmentContent:
             stored, at = found
             parts.append(stored)
             count, end = count + 1, at
+            continue
+        unreadable = _unreadable_at(content, at, mark)
+        if unreadable is not None:
+            parts.append(unreadable)
+            at = end = unreadable.offset + unreadable.length
+            count += 1
             continue
         counted = _footer_at(content, at, mark)
         if counted is not None and at + _FOOTER_SIZE == len(content):
@@ -177,6 +202,20 @@ def _entry_at(content: bytes, at: int, mark: bytes) -> tuple[StoredEntry, int] |
 TORN = "the segment ends within an entry"
 
 
+def _unreadable_at(content: bytes, at: int, mark: bytes) -> DamagedBytes | None:
+    """The bytes with a problem in the frame at an offset; ``None`` where no such frame is whole."""
+    begin = at + _FRAME_SIZE
+    if content[at : at + _MARK_SIZE + 1] != mark + _UNREADABLE or begin > len(content):
+        return None
+    length, checksum = _FRAME.unpack_from(content, begin - _FRAME.size)
+    body = content[begin : begin + length]
+    if not _PROBLEM.size <= len(body) == length or crc32(body, crc32(_LENGTH.pack(length))) != checksum:
+        return None
+    payload_at = _PROBLEM.size + _PROBLEM.unpack_from(body)[0]
+    problem = body[_PROBLEM.size : payload_at].decode("utf-8", "replace")
+    return DamagedBytes(begin + payload_at, length - payload_at, problem)
+
+
 def _footer_at(content: bytes, at: int, mark: bytes) -> int | None:
     """The number in the footer at an offset; ``None`` where there is none."""
     if content[at : at + _MARK_SIZE + 1] != mark + _FOOTER or at + _FOOTER_SIZE > len(content):
@@ -190,7 +229,8 @@ def _next_frame(content: bytes, begin: int, mark: bytes) -> int:
     at = content.find(mark, begin)
     while at >= 0:
         is_entry = not isinstance(_entry_at(content, at, mark), str)
-        if is_entry or _footer_at(content, at, mark) is not None:
+        others = (_unreadable_at(content, at, mark), _footer_at(content, at, mark))
+        if is_entry or others != (None, None):
             return at
         at = content.find(mark, at + 1)
     return len(content)

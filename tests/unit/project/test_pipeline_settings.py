@@ -27,6 +27,7 @@ pipeline:
   segments_per_batch: 8
   metrics_address: 0.0.0.0:9464
   health_limit: 5m
+  from: ["file:otel/traces.json?tenant=acme", "file:/otel/*.json"]
 """
 
 
@@ -46,6 +47,7 @@ def test_the_settings() -> None:
         8,
         "0.0.0.0:9464",
         timedelta(minutes=5),
+        ("file:otel/traces.json?tenant=acme", "file:/otel/*.json"),
     )
     assert project("project: x").pipeline == PipelineSettings()
 
@@ -78,6 +80,7 @@ pipeline:
         ("{metrics_address: here}", "bad-format", "`here` is not the address of a server"),
         ("{health_limit: soon}", "bad-format", "duration"),
         ("{tables: {}}", "empty-value", "must not be empty"),
+        ("{from: ['file:x?tenant=a.b']}", "bad-format", "'a.b' cannot be the id of a tenant"),
         (
             "{tables: {traces: 'a.${tenant}', logs: 'a.${tenant}_logs'}}",
             "bad-name",

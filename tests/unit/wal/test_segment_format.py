@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icemigrate.wal import BadEntry, Entry, EntryKind, PayloadEncoding
-from icemigrate.wal.entries import LONGEST_PAYLOAD, require_valid
+from icemigrate.wal.entries import LONGEST_PAYLOAD, UnreadableBytes, require_valid
 from icemigrate.wal.segment_format import HEADER_SIZE, SegmentEncoder, decode_segment
 
 ENTRIES = st.lists(
@@ -75,6 +75,25 @@ def test_no_damaged_byte_makes_an_entry_or_hides_another_one(
     # The footer counts the entry that is missing.
     assert [part.reason for part in content.damaged][-1].startswith("the footer counts ")
     assert len(content.damaged) == 2
+
+
+@given(ENTRIES, st.binary(max_size=60), st.text(max_size=1500), st.data())
+def test_unreadable_bytes_are_reported_with_their_problem(
+    entries: list[Entry], payload: bytes, problem: str, random: st.DataObject
+) -> None:
+    encoder = SegmentEncoder()
+    frame = encoder.encode_unreadable(UnreadableBytes(payload, problem))
+    encoded = [encoder.encode_entry(entry) for entry in entries]
+    at = random.draw(st.integers(0, len(entries)))
+    data = b"".join((encoder.header, *encoded[:at], frame, *encoded[at:]))
+    whole = data + encoder.encode_footer(len(entries) + 1)
+    content = decode_segment(whole)
+    assert [stored.entry for stored in content.entries] == entries
+    assert content.is_sealed
+    (part,) = content.damaged
+    assert whole[part.offset : part.offset + part.length] == payload
+    assert problem.startswith(part.reason.rstrip("\ufffd"))
+    assert decode_segment(data).end == len(data)
 
 
 def test_no_entry_is_read_out_of_a_damaged_payload() -> None:
