@@ -11,6 +11,7 @@ from pathlib import Path
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen
 from icemigrate.pipeline.batch_result import BatchResult
+from icemigrate.pipeline.batch_traces import batch_traces
 from icemigrate.pipeline.log_lag import LagMeter
 from icemigrate.pipeline.metrics_server import serve_metrics
 from icemigrate.pipeline.pipeline_metrics import PipelineMetrics
@@ -73,6 +74,8 @@ def report_run(
             reports.on_batch += [metrics.add, lambda batch: health.progress()]
             stack.callback(health.end)
             stack.enter_context(_measured_lag(LagMeter(log, checkpoint), metrics, health))
+        if (traces := stack.enter_context(batch_traces(notice))) is not None:
+            reports.on_batch.append(traces.add)
         yield reports
 
 
