@@ -21,6 +21,7 @@ class TableBatch(Frozen):
     :param problem: why the entries are not committed, as a clause.
     :param quarantined: further entries of the tenant, which the quarantine has.
     :param size: of the data files, in bytes.
+    :param future: entries whose time is in the future.
     """
 
     table: str
@@ -31,6 +32,7 @@ class TableBatch(Frozen):
     problem: str | None = None
     quarantined: int = 0
     size: int = 0
+    future: int = 0
 
 
 def is_committed(table: CurrentTable, batch: str) -> bool:
@@ -82,6 +84,7 @@ def commit_table(
         rows,
         quarantined=sum(result.quarantined for result in results),
         size=sum(file.size for file in files),
+        future=sum(result.future for result in results),
     )
     if problem is not None and is_paused:
         return replace(done, rows=0, size=0, problem=problem)

@@ -56,6 +56,11 @@ class BatchResult(Frozen):
         return sum(table.entries for table in self.tables if table.tenant is None)
 
     @property
+    def future(self) -> int:
+        """The entries whose time is in the future."""
+        return sum(table.future for table in self.tables)
+
+    @property
     def table_count(self) -> int:
         """The tables that have new entries."""
         return sum(

@@ -40,7 +40,7 @@ from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
 FILE_COLUMNS = (
     "table string, tenant string, kind string, files binary, layout string, entries long, rows long, "
-    "problem string, stops boolean, quarantined long"
+    "problem string, stops boolean, quarantined long, future long"
 )
 """The columns of :class:`TableEntries`, in Spark's syntax."""
 _MOST_BYTES = 256 * 1024 * 1024
@@ -57,6 +57,7 @@ class BatchContext(Frozen):
     :param quarantine: the declared table of entries that cannot be read.
     :param reserved: names of tables that only icemigrate writes.
     :param paused: problems by tenant and kind, of tables that are not written now.
+    :param latest_ns: entries with a later time are from the future; in nanoseconds since 1970.
     """
 
     settings: CatalogSettings
@@ -65,6 +66,7 @@ class BatchContext(Frozen):
     quarantine: TableName
     reserved: ReservedNames
     paused: Mapping[tuple[str | None, str | None], str] = field(default_factory=dict)
+    latest_ns: int = 2**63
 
 
 class TableEntries(Frozen):
@@ -77,6 +79,7 @@ class TableEntries(Frozen):
     :param problem: why the entries are not written, as a clause.
     :param stops: whether the problem is not one of this table alone, so that the batch stops.
     :param quarantined: further entries of the tenant, which the quarantine gets.
+    :param future: entries that are from the future; the table gets them all the same.
     """
 
     table: str
@@ -89,6 +92,7 @@ class TableEntries(Frozen):
     problem: str | None = None
     stops: bool = False
     quarantined: int = 0
+    future: int = 0
 
 
 def layout_of(metadata: Json) -> str:
@@ -194,7 +198,7 @@ class EntryFileWriter:
         problem = self._context.paused.get((tenant, kind.value))
         if name is None:
             problem = f"no table is given for {kind.value}"
-        files, unreadable = _TableFiles(self, name, TELEMETRY_TYPES[kind], problem), 0
+        files, unreadable, future = _TableFiles(self, name, TELEMETRY_TYPES[kind], problem), 0, 0
         for entry in entries:
             payload = entry["payload"]
             try:
@@ -204,7 +208,8 @@ class EntryFileWriter:
                 unreadable += 1
             else:
                 files.add(found, len(payload))
-        return replace(files.result(tenant, kind.value), quarantined=unreadable)
+                future += entry["time_ns"] > self._context.latest_ns
+        return replace(files.result(tenant, kind.value), quarantined=unreadable, future=future)
 
     def quarantine(self, entry: Mapping[str, Any], problem: str) -> None:
         """Write an entry that cannot be read to the quarantine."""

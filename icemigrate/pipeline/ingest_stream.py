@@ -49,6 +49,8 @@ _SOURCE = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's source ``binaryFile``."""
 _MAINTENANCE_SECONDS = 60
 """How often a continuous run seals what killed writers left, and removes old segments."""
+_CLOCK_SECONDS = 300
+"""How far the clock of a writer can be ahead; later entries are reported as from the future."""
 _POLL_SECONDS = 1
 """How often a run looks for a request to stop."""
 _SEGMENTS_PER_POLL = 4
@@ -239,7 +241,8 @@ class _Batches:
         began_s = time.time()
         clock, paused = PhaseClock(), self.retries.paused(time.monotonic())
         with clock.phase("write files"):
-            context = replace(self._context, paused=paused)
+            latest_ns = int((began_s + _CLOCK_SECONDS) * 1e9)
+            context = replace(self._context, paused=paused, latest_ns=latest_ns)
             rows = ordered.mapInArrow(partial(file_batches, context), FILE_COLUMNS).collect()
         results = [read_result(row) for row in rows]
         _require_running(self._session, results)

@@ -41,6 +41,7 @@ METRICS = (
     MetricSpec("counter", "rows", "Rows of these entries.", _LABELS),
     MetricSpec("counter", "written_bytes", "Bytes of the data files with these rows.", _LABELS),
     MetricSpec("counter", "quarantined_entries", "Entries that the quarantine got."),
+    MetricSpec("counter", "future_entries", "Entries that were 5 minutes or more ahead of the clock."),
     MetricSpec("counter", "table_failures", "Batches with entries that a table did not take.", _LABELS),
     MetricSpec("gauge", "failed_tables", "Tables that have a problem now."),
     MetricSpec("gauge", "deferred_entries", "Entries that wait for tables with a problem."),
@@ -91,6 +92,7 @@ class PipelineMetrics:
         self._metrics["batch_seconds"].observe(batch.seconds)
         self._metrics["last_batch_timestamp_seconds"].set_to_current_time()
         self._metrics["quarantined_entries"].inc(batch.quarantined)
+        self._metrics["future_entries"].inc(batch.future)
         for table in batch.tables:
             if table.tenant is None or table.kind is None or not table.entries:
                 continue

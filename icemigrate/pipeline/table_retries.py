@@ -38,10 +38,12 @@ class TableOutcomes(Frozen):
 
     :param failed: tables with a problem that they did not have in the batch before.
     :param recovered: tables that had a problem and took their entries.
+    :param ahead: tables whose tenants sent entries from the future for the first time in this run.
     """
 
     failed: tuple[TableBatch, ...] = ()
     recovered: tuple[TableBatch, ...] = ()
+    ahead: tuple[TableBatch, ...] = ()
 
 
 def pause_seconds(attempts: int) -> int:
@@ -53,7 +55,7 @@ def pause_seconds(attempts: int) -> int:
 
 
 class TableRetries:
-    """The tables that have a problem, and the batches whose deferred entries belong to them.
+    """The tables that have a problem, the batches with their deferred entries, and what is reported.
 
     The thread of the batches records, and another one takes entries back into the log.
     """
@@ -61,6 +63,7 @@ class TableRetries:
     def __init__(self) -> None:
         self._failed = dict[TableKey, FailedTable]()
         self._deferred = dict[int, frozenset[TableKey]]()
+        self._ahead = set[TableKey]()
         self._lock = Lock()
 
     def paused(self, now_s: float) -> Mapping[TableKey, str]:
@@ -76,13 +79,16 @@ class TableRetries:
         :param number: of the batch.
         :param paused: tables that were not tried.
         """
-        failed, recovered = list[TableBatch](), list[TableBatch]()
+        failed, recovered, ahead = list[TableBatch](), list[TableBatch](), list[TableBatch]()
         deferred, skipped = set[TableKey](), frozenset(paused)
         with self._lock:
             for table in tables:
                 key = (table.tenant, table.kind)
                 if not table.entries or table.tenant is None:
                     continue
+                if table.future and key not in self._ahead:
+                    self._ahead.add(key)
+                    ahead.append(table)
                 if table.problem is None:
                     if self._failed.pop(key, None) is not None:
                         recovered.append(table)
@@ -97,7 +103,7 @@ class TableRetries:
                 self._failed[key] = FailedTable(table.problem, attempts, _due(now_s, pause_seconds(attempts)))
             if deferred:
                 self._deferred[number] = frozenset(deferred)
-        return TableOutcomes(tuple(failed), tuple(recovered))
+        return TableOutcomes(tuple(failed), tuple(recovered), tuple(ahead))
 
     def due_batches(self, now_s: float) -> frozenset[int]:
         """The batches with deferred entries of a table that is tried again now."""

@@ -21,6 +21,8 @@ class _Table(Protocol):
     def kind(self) -> str | None: ...
     @property
     def problem(self) -> str | None: ...
+    @property
+    def future(self) -> int: ...
 
 
 class _Outcomes(Protocol):
@@ -28,6 +30,8 @@ class _Outcomes(Protocol):
     def failed(self) -> Sequence[_Table]: ...
     @property
     def recovered(self) -> Sequence[_Table]: ...
+    @property
+    def ahead(self) -> Sequence[_Table]: ...
 
 
 class _Batch(Protocol):
@@ -58,6 +62,11 @@ def batch_text(batch: _Batch) -> str:
     ]
     if len(recovered) > SHOWN_PROBLEMS:
         lines.append(f"and {len(recovered) - SHOWN_PROBLEMS:,} more without a problem")
+    lines += [
+        f"warning   {display.one_line(f'{one.tenant}, {one.kind}')}: "
+        f"{format_count(one.future, 'entry is', 'entries are')} from the future"
+        for one in batch.outcomes.ahead[:SHOWN_PROBLEMS]
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -73,6 +73,7 @@ def batch_events(batch: Any) -> Iterator[LineEvent]:
             "tables": batch.table_count,
             "quarantined": batch.quarantined,
             "deferred": batch.deferred,
+            "future": batch.future,
             "seconds": round(batch.seconds, 3),
         },
     )
@@ -81,6 +82,8 @@ def batch_events(batch: Any) -> Iterator[LineEvent]:
         yield LineEvent("warning", "table_failed", {**_table_fields(batch, table), "problem": table.problem})
     for table in recovered[:_MOST_TABLES]:
         yield LineEvent("info", "table_recovered", _table_fields(batch, table))
+    for table in batch.outcomes.ahead[:_MOST_TABLES]:
+        yield LineEvent("warning", "future_entries", {**_table_fields(batch, table), "entries": table.future})
     more = max(len(failed) - _MOST_TABLES, 0) + max(len(recovered) - _MOST_TABLES, 0)
     if more:
         yield LineEvent("warning", "more_tables", {"batch": batch.number, "tables": more})

@@ -24,8 +24,8 @@ from tests.unit.files.examples import source
 PAGE = (Path(__file__).parents[3] / "docs" / "pipeline-operation.md").read_text(encoding="utf-8")
 
 
-def block(language: str) -> str:
-    found = re.findall(rf"^```{language} \S+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+def block(name: str) -> str:
+    found = re.findall(rf"^```\w+ {re.escape(name)}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert len(found) == 1
     return str(found[0])
 
@@ -33,12 +33,12 @@ def block(language: str) -> str:
 def unit() -> configparser.ConfigParser:
     parser = configparser.ConfigParser(interpolation=None)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
-    parser.read_string(block("ini"))
+    parser.read_string(block("icemigrate-ingest.service"))
     return parser
 
 
 def container() -> dict[str, object]:
-    (document,) = yaml.safe_load_all(block("yaml"))
+    (document,) = yaml.safe_load_all(block("icemigrate-ingest.yaml"))
     assert document["spec"]["replicas"] == 1
     (found,) = document["spec"]["template"]["spec"]["containers"]
     return dict(found)

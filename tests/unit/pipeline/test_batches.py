@@ -123,6 +123,7 @@ def run(
     batch: str = "q-0",
     damage: bool = False,
     paused: Mapping[TableKey, str] | None = None,
+    latest_ns: int = 2**63,
 ) -> list[TableBatch]:
     """Write and commit one batch, as Spark's tasks and its driver do."""
     encoder = SegmentEncoder()
@@ -144,6 +145,7 @@ def run(
         QUARANTINE,
         reserved_of(environment),
         paused or {},
+        latest_ns,
     )
     results = [
         read_result(Row(row))
@@ -282,6 +284,28 @@ def test_what_cannot_be_read_is_quarantined_with_the_reason(project: TableProjec
         assert found["the payload is no JSON: Input data was truncated"]["tenant"] == "globex"
         assert found["'../x' cannot be the id of a tenant"]["payload"] == spans(2)
         assert len(rows(session, "otel.acme_traces")) == 1
+
+
+def test_entries_from_the_future_are_ingested_and_counted(project: TableProject) -> None:
+    later = Entry("acme", EntryKind.TRACES, START + 1, spans(1))
+    with project.tables() as session:
+        done = run(session, [entry("acme", spans(2)), later, later], latest_ns=START)
+        assert [(one.entries, one.future, one.problem) for one in done] == [(3, 2, None)]
+        assert len(rows(session, "otel.acme_traces")) == 3
+
+
+def test_large_attributes_are_stored_whole(project: TableProject) -> None:
+    large = "x" * 10_000_000
+    span = {
+        "startTimeUnixNano": str(START),
+        "attributes": [{"key": large[:1000], "value": {"stringValue": large}}],
+    }
+    payload = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
+    with project.tables() as session:
+        (done,) = run(session, [entry("acme", payload), entry("acme", payload), entry("acme", spans(1))])
+        assert (done.entries, done.problem) == (3, None)
+        values = [one for row in rows(session, "otel.acme_traces") for one in dict(row["attributes"]).items()]
+    assert [(len(name), len(value)) for name, value in values if len(name) > 1] == [(1000, 10_000_000)] * 2
 
 
 def parquet_files(project: TableProject) -> list[Path]:

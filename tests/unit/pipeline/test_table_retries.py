@@ -55,6 +55,15 @@ def test_a_problem_is_reported_once_and_its_end_too() -> None:
     assert retries.due_batches(0) == {0, 1, 2, 3}
 
 
+def test_entries_from_the_future_are_reported_once_for_each_table() -> None:
+    retries, done = TableRetries(), replace(FAILED, rows=3, problem=None)
+    ahead = replace(done, future=2)
+    other = replace(ahead, kind="logs")
+    assert retries.record(0, [done], (), 0).ahead == ()
+    assert retries.record(1, [ahead], (), 0).ahead == (ahead,)
+    assert retries.record(2, [ahead, other], (), 0).ahead == (other,)
+
+
 def test_what_no_table_has_is_never_retried() -> None:
     retries = TableRetries()
     retries.record(0, [TableBatch("q", None, None, 1, 0, "x"), replace(FAILED, entries=0)], (), 0)
