@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from icemigrate.commands.data_step_locations import locate_data_step_errors
+from icemigrate.commands.list_values import load_with_list_values
 from icemigrate.commands.plan import plan_in_environment
-from icemigrate.commands.project_files import load_unapplied
 from icemigrate.errors import ConflictError, Mistakes
 from icemigrate.events import Event
 from icemigrate.evidence.undo_evidence import failed_run_undo_planner
@@ -15,9 +15,10 @@ from icemigrate.execution.carry_out import carry_out
 from icemigrate.execution.continued_run import require_finished
 from icemigrate.execution.engine_choice import LazyEngine
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
+from icemigrate.files.read.list_sources import by_list_name
 from icemigrate.frozen import replace
 from icemigrate.history.recorded_versions import VersionState
-from icemigrate.planning.plan import Plan
+from icemigrate.planning.plan import MigrationPlan, Plan
 from icemigrate.planning.plan_staleness import as_stale, require_not_stale
 from icemigrate.project import Project
 from icemigrate.results.command_results import ApplyResult, PlanResult, errors_of
@@ -116,7 +117,7 @@ def _replan(session: EnvironmentSession, plan: Plan) -> PlanResult:
 
 def _plan_again_and_compare(session: EnvironmentSession, plan: Plan) -> PlanResult:
     history = session.history()
-    loaded = load_unapplied(session.project, history.applied)
+    session, loaded = load_with_list_values(session, history, plan.lists)
     # Files after its last one do not change the plan; an empty plan claims that there are none.
     last = plan.migrations[-1].version if plan.migrations else plan.to
     there = {f.version.text for f in loaded.files}
@@ -130,6 +131,7 @@ def _plan_again_and_compare(session: EnvironmentSession, plan: Plan) -> PlanResu
         strict=False,
         redo=plan.redo,
         baseline=plan.is_baseline,
+        only_extends=plan.only_extends,
     )
     require_not_stale(plan, fresh.plan)
     return fresh
@@ -138,9 +140,18 @@ def _plan_again_and_compare(session: EnvironmentSession, plan: Plan) -> PlanResu
 def _is_done(session: EnvironmentSession, plan: Plan) -> bool:
     """Whether another process applied all of the plan while this one waited for the lock."""
     there = {
-        (a.version.text, a.checksum) for a in session.history().applied if a.state is VersionState.APPLIED
+        (a.version.text, a.checksum): by_list_name(a.list_values)
+        for a in session.history().applied
+        if a.state is VersionState.APPLIED
     }
-    return all((m.version, m.checksum) in there for m in plan.migrations)
+
+    def is_done(migration: MigrationPlan) -> bool:
+        lists = there.get((migration.version, migration.checksum))
+        return lists is not None and all(
+            set(one.values) <= set(lists.get(one.name, ())) for one in migration.lists
+        )
+
+    return all(map(is_done, plan.migrations))
 
 
 def require_ready(result: PlanResult) -> None:

@@ -7,7 +7,9 @@ from functools import partial
 
 from icemigrate.catalog.view_names import views_beside
 from icemigrate.commands.affected_views import with_affected_views
+from icemigrate.commands.extensions import extension_files, match_list_values
 from icemigrate.commands.kept_view_checks import with_kept_view_problems
+from icemigrate.commands.list_values import known_values, load_with_list_values
 from icemigrate.commands.lock_file_checks import planned_file_warnings
 from icemigrate.commands.names_to_load import existing_namespaces, names_to_load
 from icemigrate.commands.original_properties import original_property_predicate
@@ -15,7 +17,6 @@ from icemigrate.commands.out_of_order import OutOfOrderCheck
 from icemigrate.commands.project_files import (
     file_errors_first,
     known_version,
-    load_unapplied,
     raise_if_errors,
 )
 from icemigrate.commands.redo_inputs import (
@@ -101,7 +102,7 @@ def plan(
         open_environment(project, environment) as session,
     ):
         history = session.history()
-        loaded = load_unapplied(project, history.applied)
+        session, loaded = load_with_list_values(session, history)
         result = plan_in_environment(
             session,
             history,
@@ -129,12 +130,14 @@ def plan_in_environment(
     redo: str | Sequence[str] | None = None,
     baseline: bool = False,
     tries_resolutions: bool = False,
+    only_extends: bool = False,
 ) -> PlanResult:
     """Plan in an environment whose catalog is open; as :func:`plan`.
 
     :param strict: refuse facts of ``overwrite`` without a conflict.
     :param tries_resolutions: whether conflicts come with what a user can do about them, which takes a few
         more plans.
+    :param only_extends: whether pending versions are left out.
     """
     late = OutOfOrderCheck(session.project, history)
     states = migration_states(files, history.applied, history.intents, out_of_order=late)
@@ -145,12 +148,14 @@ def plan_in_environment(
         raise_if_errors(tuple(explain_edits(history, files, states.mistakes)))
     raise_if_errors(tuple(d for found in states.squashes for d in other_state(history, found)))
     raise_if_errors(tuple(d for found in states.squashes for d in lost_value_diagnostics(history, found)))
-    pending, squashes, beyond = _select_up_to(
-        states, None if to is None else known_version(files, to, "--to")
-    )
+    last = None if to is None else known_version(files, to, "--to")
+    pending, squashes, beyond = _select_up_to(states, last)
+    if not baseline:
+        pending = _with_extensions(session, history, pending, last, only_extends=only_extends)
     again = requested_redos(history, files, redo.split() if isinstance(redo, str) else redo or ())
     if again:
-        pending, squashes = tuple(a.file for a in again), ()
+        pending = match_list_values([a.file for a in again], history, session.project)
+        squashes = ()
     redos = find_redos(history, pending, again)
     if baseline:
         squashes = ()
@@ -177,7 +182,13 @@ def plan_in_environment(
         from icemigrate.commands.conflict_resolutions import with_apply_resolutions
 
         result = replace(result, plan=with_apply_resolutions(given, result.plan, to))
-    whole = replace(with_old_partition_files(result.plan, session.catalog), to=to, beyond=beyond)
+    whole = replace(
+        with_old_partition_files(result.plan, session.catalog),
+        to=to,
+        beyond=beyond,
+        lists=known_values(session.project),
+        only_extends=only_extends,
+    )
     whole = with_rolled_back_versions(
         whole, history, files, [m.version for m in states.migrations if m.state == "held"]
     )
@@ -218,6 +229,28 @@ def _held_gone(history: History, files: Sequence[AnyFile]) -> tuple[str, ...]:
         for a in history.applied
         if a.state is VersionState.ROLLED_BACK and a.version not in there
     )
+
+
+def _with_extensions(
+    session: EnvironmentSession,
+    history: History,
+    pending: Sequence[MigrationFile],
+    last: int | None,
+    *,
+    only_extends: bool,
+) -> tuple[MigrationFile, ...]:
+    """The pending files after the parts of applied ones for new values of their lists.
+
+    :param last: the number of the last version; ``None`` for all.
+    """
+    extensions = [
+        file
+        for file in extension_files(session.project, history)
+        if last is None or file.version.number <= last
+    ]
+    extended = {file.version for file in extensions}
+    others = () if only_extends else [file for file in pending if file.version not in extended]
+    return (*extensions, *match_list_values(others, history, session.project))
 
 
 def _select_up_to(

@@ -29,7 +29,7 @@ from icemigrate.execution.undo_records import (
 )
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
-from icemigrate.history.history_record import HistoryRecord, RunOutcome
+from icemigrate.history.history_record import HistoryRecord, RunOutcome, outcome_of
 from icemigrate.history.journal import Journal, LockedJournal
 from icemigrate.history.recorded_versions import Intent, blocking_intent
 from icemigrate.history.superseding import with_baselines, with_squash
@@ -177,12 +177,7 @@ class _Run:
             state = work.final_declared_state(self.state)
             work.log.note_current("the record in the history")
             is_apply = migration.direction is Direction.APPLY
-            record = self._record(
-                migration,
-                RunOutcome.APPLIED if is_apply else RunOutcome.ROLLED_BACK,
-                started_at,
-                statements=work.log.done,
-            )
+            record = self._record(migration, outcome_of(migration), started_at, statements=work.log.done)
             stays = tuple(f"{t.declared}: {what}" for t in migration.tables for what in t.stays)
             if migration.refill_only:
                 record = replace(record, action="refill")
@@ -391,6 +386,7 @@ class _Run:
             run=self.held.run,
             fingerprint=migration.fingerprint,
             since=migration.squash.first if migration.squash is not None else "",
+            lists=migration.lists,
         )
 
 

@@ -41,6 +41,8 @@ class LogEvent(str, Enum):
     """An event of a version or of the project; the outcome of a run, or ``REDONE``."""
 
     APPLIED = "applied"
+    EXTENDED = "extended"
+    """An applied version was applied to new values of its lists."""
     REDONE = "redone"
     """A rolled-back version was applied again."""
     ROLLED_BACK = "rolled_back"

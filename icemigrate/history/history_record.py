@@ -7,11 +7,13 @@ from enum import Enum
 from typing import Any, Literal, TypeAlias
 
 from icemigrate.errors import HistoryError
+from icemigrate.files.read.list_sources import ListValues
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.type_text import format_type
 from icemigrate.iceberg.types import Field, List, Primitive, Type, same_type
+from icemigrate.planning.plan import Direction, MigrationPlan
 from icemigrate.redaction import redact_secrets
 
 Action: TypeAlias = Literal[
@@ -26,6 +28,8 @@ class RunOutcome(str, Enum):
     STARTED = "started"
     """Written before the first change of a migration."""
     APPLIED = "applied"
+    EXTENDED = "extended"
+    """An applied migration was applied to new values of its lists."""
     ROLLED_BACK = "rolled_back"
     FAILED = "failed"
     """The migration failed, and everything that it had changed was undone."""
@@ -43,6 +47,13 @@ class RunOutcome(str, Enum):
 
     def __str__(self) -> str:
         return self.value
+
+
+def outcome_of(migration: MigrationPlan) -> RunOutcome:
+    """The outcome of a migration that has run."""
+    if migration.direction is not Direction.APPLY:
+        return RunOutcome.ROLLED_BACK
+    return RunOutcome.EXTENDED if migration.extends else RunOutcome.APPLIED
 
 
 class ManualFact(Frozen):
@@ -72,6 +83,7 @@ class HistoryRecord(Frozen):
     :param since: of a squash, the first version that it replaces; not a column of the table.
     :param remaining_effects: effects of the version that a rollback left, as phrases; not a column of the
         table.
+    :param lists: the values of lists for which the version is applied; not a column of the table.
     :param facts: what a manual change made different; not a column of the table.
     :param started_at: with time zone, as every time here.
     :param user: by the operating system.
@@ -100,6 +112,7 @@ class HistoryRecord(Frozen):
     since: str = ""
     remaining_effects: tuple[str, ...] = ()
     facts: tuple[ManualFact, ...] = ()
+    lists: tuple[ListValues, ...] = ()
 
     @property
     def duration_ms(self) -> int:
@@ -135,8 +148,8 @@ _COLUMNS: tuple[tuple[str, Type, str], ...] = (
     (
         "outcome",
         _STRING,
-        "started, applied, rolled_back, failed, interrupted, repaired, unlocked, squashed, baselined, "
-        "maintained, reconciled, reset or altered",
+        "started, applied, extended, rolled_back, failed, interrupted, repaired, unlocked, squashed, "
+        "baselined, maintained, reconciled, reset or altered",
     ),
     ("started_at", _TIME, "When it began"),
     ("finished_at", _TIME, "When it ended"),

@@ -17,9 +17,12 @@ from datetime import datetime, timezone
 from threading import Thread
 from types import MappingProxyType
 
+from msgspec import UNSET
+
 from icemigrate.errors import HeadMoved, LockHeld
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, replace
+from icemigrate.history.continued_records import OtherTables, other_tables, with_first_states
 from icemigrate.history.event_log import EventLog, log_with_record, pack_log, unpack_log
 from icemigrate.history.head_snapshot import LockInfo
 from icemigrate.history.history_io import HistoryWriter, history_of, missing_settings
@@ -143,6 +146,7 @@ class LockedJournal:
     _before: History | None = None
     _decoder: HistoryDecoder = field(default_factory=HistoryDecoder, repr=False)
     _log: tuple[str, EventLog] = ("", EventLog())
+    _others: OtherTables = field(default_factory=OtherTables)
 
     @property
     def run(self) -> str:
@@ -184,7 +188,7 @@ class LockedJournal:
         """Write the intent, before the first change.
 
         If an earlier run of the version was interrupted, the states before *that* run stay, because an undo
-        goes back to them.
+        goes back to them.  If the version is applied, its record keeps the tables of the earlier runs.
 
         :param record: the row, its outcome ``started``.
         :param undo: the tables before the migration, and their predicted states after it.
@@ -208,6 +212,7 @@ class LockedJournal:
             was=earlier.was if earlier else before.of(version),
             undoes_unfinished=is_unfinished and intent.direction is Direction.ROLLBACK,
         )
+        self._others = other_tables(kept, undo, new)
 
         def change(history: History) -> History:
             return replace(
@@ -220,7 +225,7 @@ class LockedJournal:
         # Values that will depend on a snapshot are noted before the columns come back without them.
         begun: dict[str, UndoRecord] = {}
         if intent.direction is Direction.APPLY:
-            begun = {version.text: undo}
+            begun = {version.text: self._others.added_to(undo)}
         elif kept is not None and last_copies_of(undo):
             begun = {version.text: with_last_copies(kept, merged_copies(last_copies_of(undo), copies))}
         self._write("started", [record], change, f"{version}: begins")
@@ -231,7 +236,8 @@ class LockedJournal:
 
         :raises LockLost: this process does not hold the lock any more; nothing was written.
         """
-        self._write("corrected", [], lambda history: history.with_undo_records({version.text: undo}))
+        records = {version.text: self._others.added_to(undo)}
+        self._write("corrected", [], lambda history: history.with_undo_records(records))
 
     def end(
         self,
@@ -254,7 +260,7 @@ class LockedJournal:
 
         def change(history: History) -> History:
             history = replace(history, state=history.state if state is None else state)
-            own = {} if undo is None else {version.text: undo}
+            own = {} if undo is None else {version.text: self._others.added_to(undo)}
             history = history.with_undo_records({**own, **others})
             if record.outcome is RunOutcome.INTERRUPTED:
                 return history
@@ -275,7 +281,10 @@ class LockedJournal:
         was = None if intent is None else intent.was
         if record.outcome is RunOutcome.FAILED:
             return self._as_before(history, version, was)
-        if record.outcome is RunOutcome.APPLIED:
+        if record.outcome is RunOutcome.EXTENDED:
+            assert was is not None, "only an applied version is extended"
+            now = replace(was, lists=record.lists)
+        elif record.outcome is RunOutcome.APPLIED:
             now = _applied_version(record, version, VersionState.APPLIED)
             now = replace(now, remaining_effects=() if was is None else was.remaining_effects)
         else:
@@ -341,28 +350,6 @@ def _remaining_effects(record: HistoryRecord, intent: Intent | None) -> tuple[st
     return tuple(dict.fromkeys((*was.remaining_effects, *record.remaining_effects)))
 
 
-def with_first_states(first: UndoRecord, now: UndoRecord) -> UndoRecord:
-    """The undo record of a continued migration, with the tables as the first run saw them."""
-    known = {t.declared: t for t in first.tables}
-    tables = []
-    for table in now.tables:
-        before = known.get(table.declared)
-        if before is not None:
-            table = replace(
-                table,
-                declared_before=before.declared_before,
-                before=before.before,
-                actual_before=before.actual_before,
-                trash=table.trash or before.trash,
-                rows_changed=table.rows_changed or before.rows_changed,
-                created=before.created,
-                is_unproved=before.is_unproved,
-            )
-        tables.append(table)
-    made = dict.fromkeys((*first.namespaces, *now.namespaces))
-    return replace(now, tables=tuple(tables), namespaces=tuple(made))
-
-
 def _logged(history: History, before: History, record: HistoryRecord) -> History:
     return replace(
         history, log=pack_log(log_with_record(unpack_log(before.log), record, _begun(before, record)))
@@ -393,4 +380,5 @@ def _applied_version(record: HistoryRecord, version: Version, state: VersionStat
         state=state,
         fingerprint=record.fingerprint,
         since=record.since,
+        lists=record.lists or UNSET,
     )

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from msgspec import UNSET, UnsetType, to_builtins
 from msgspec.json import decode
 
+from icemigrate.files.read.list_sources import ListValues
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, field
 from icemigrate.planning.plan import Direction
@@ -75,6 +76,7 @@ class AppliedVersion(Frozen):
     :param since: the first version that a squash replaces; empty for any other migration.
     :param remaining_effects: the effects that a rollback could not undo, as phrases; a version that is
         applied again keeps them, because its next rollback leaves them too.
+    :param lists: the values of lists for which it is applied, where they are not in the project file.
     :param abandoned: ``True`` where `repair --abandon` excluded the rolled-back version from `--redo`.  Its
         state stays ``ROLLED_BACK``, so that older releases can read the history.
     """
@@ -90,6 +92,12 @@ class AppliedVersion(Frozen):
     since: str = ""
     remaining_effects: tuple[str, ...] = field(default=(), name="stays")
     abandoned: bool | UnsetType = UNSET
+    lists: tuple[ListValues, ...] | UnsetType = UNSET
+
+    @property
+    def list_values(self) -> tuple[ListValues, ...]:
+        """The recorded values of lists."""
+        return () if isinstance(self.lists, UnsetType) else self.lists
 
     @property
     def attribution(self) -> str:
@@ -131,6 +139,13 @@ class Intent(Frozen):
     is_redo: bool = field(default=False, name="redo")
     choices: tuple[str, ...] = ()
     undoes_unfinished: bool = False
+
+    @property
+    def extends(self) -> bool:
+        """Whether it applies a version, which is applied, to new values of its lists."""
+        was = self.was
+        is_apply = self.direction is Direction.APPLY
+        return is_apply and was is not None and was.state is VersionState.APPLIED
 
     @property
     def command(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from msgspec import UNSET
+
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
 from icemigrate.history.history_properties import History
@@ -63,6 +65,7 @@ def with_baselines(
                 applied_by=record.user,
                 fingerprint=record.fingerprint,
                 since=record.since,
+                lists=record.lists or UNSET,
             )
         )
     versions = {a.version for a in new}

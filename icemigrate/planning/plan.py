@@ -12,6 +12,7 @@ from enum import Enum
 from icemigrate.changes.change import Change, Hazard, PlanProblem, Reversal, Reversibility, Statement
 from icemigrate.data_steps.data_step_kind import DataStatement, TableDataStep
 from icemigrate.data_steps.time_zone import DEFAULT_TIME_ZONE
+from icemigrate.files.read.list_sources import ListValues
 from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.names import TableName
@@ -209,6 +210,8 @@ class MigrationPlan(Frozen):
     :param choices: the options of the command line that decide what is done, as written: those of this run,
         and those of an interrupted run that this one continues.
     :param time_zone: the zone in which its data steps run.
+    :param lists: the values of lists for which the version is applied then.
+    :param extends: whether the version is applied already, and this applies it to new values of its lists.
     """
 
     version: str
@@ -229,6 +232,8 @@ class MigrationPlan(Frozen):
     is_redo: bool = False
     choices: tuple[str, ...] = ()
     time_zone: str = DEFAULT_TIME_ZONE
+    lists: tuple[ListValues, ...] = ()
+    extends: bool = False
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
@@ -305,6 +310,8 @@ class Plan(Frozen):
     :param reconcile: the request to reconcile tables; ``None`` where the plan is about versions.
     :param unfinished: versions whose rollback was interrupted: it must be finished before anything is
         applied.
+    :param lists: the values of lists that are not in the project file, with which it was made.
+    :param only_extends: whether it leaves pending versions out.
     """
 
     project: str
@@ -325,6 +332,8 @@ class Plan(Frozen):
     held_edited: tuple[str, ...] = ()
     reconcile: ReconcileRequest | None = None
     unfinished: tuple[str, ...] = ()
+    lists: tuple[ListValues, ...] = ()
+    only_extends: bool = False
 
     @property
     def ready(self) -> bool:

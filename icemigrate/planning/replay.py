@@ -135,6 +135,8 @@ class ReplayedFile(Frozen):
             namespaces=self.namespaces,
             fingerprint=file.fingerprint,
             time_zone=file.time_zone or DEFAULT_TIME_ZONE,
+            lists=file.lists,
+            extends=bool(file.whole_checksum),
         )
 
     def plan_diagnostics(self, plan: MigrationPlan) -> Iterator[Diagnostic]:

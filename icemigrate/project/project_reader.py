@@ -26,6 +26,7 @@ from icemigrate.files.read.node_values import (
 from icemigrate.frozen import Frozen
 from icemigrate.project.environments import build_environment, embedded_environment
 from icemigrate.project.impact_settings import sql_files
+from icemigrate.project.list_settings import list_mistakes, project_lists
 from icemigrate.project.pipeline_settings import pipeline_mistakes, pipeline_settings
 from icemigrate.project.project_checks import project_mistakes
 from icemigrate.project.project_values import Project
@@ -211,6 +212,7 @@ def read_project(source: SourceText, root: Path) -> ProjectReadResult:
         *project_mistakes(content),
         *rule_mistakes(content),
         *pipeline_mistakes(content),
+        *list_mistakes(content),
         *_outside(content, root),
     )
     diagnostics = tuple(sorted(wrong, key=sort_key))
@@ -251,10 +253,7 @@ def _build(content: YamlMapping, shown: str, root: Path) -> Project:
         root / written.get("migrations", "migrations"),
         environments or fallback.environments,
         chosen,
-        {
-            key.text: tuple(scalar_text(item) for item in list_items(value))
-            for key, value in mapping_entries(content.get("lists"))
-        },
+        project_lists(content),
         written.get("history", DEFAULT_HISTORY),
         shown,
         nodes,

@@ -10,6 +10,7 @@ from typing import Literal, NoReturn, TypeAlias
 
 from icemigrate.diagnostics import FilePosition
 from icemigrate.files.parse.yaml_nodes import YamlNode
+from icemigrate.files.read.for_each import Lists
 from icemigrate.files.read.migration_file import UNSET, Retention, Unset
 from icemigrate.redaction import MASK, register_secret
 from icemigrate.system.deadline import DEFAULT_SECONDS
@@ -238,7 +239,7 @@ class Project:
     migrations_dir: Path
     environments: Mapping[str, Environment]
     default_environment: str | None
-    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    lists: Lists = field(default_factory=dict)
     history: str = "icemigrate.history"
     file: str | None = None
     nodes: Mapping[str, YamlNode] = field(default_factory=dict, compare=False, repr=False)

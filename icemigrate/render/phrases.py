@@ -312,8 +312,8 @@ def change_text(change: PlannedChange) -> str:
 
 
 def migration_title(migration: MigrationPlan) -> str:
-    """``0003  Rename volume``, or ``undo 0003  Rename volume``."""
-    undo = "undo " if migration.direction is Direction.ROLLBACK else ""
+    """``0003  Rename volume``, ``undo 0003  Rename volume``, or ``extend 0003  Rename volume``."""
+    undo = "undo " if migration.direction is Direction.ROLLBACK else "extend " if migration.extends else ""
     return f"{undo}{migration.version}  {display.one_line(migration.description)}".rstrip()
 
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping as Dict
 from icemigrate.diagnostics import Diagnostic, did_you_mean
 from icemigrate.files.parse.file_phrases import shorten_text
 from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode, YamlScalar, YamlSequence
+from icemigrate.files.read.list_sources import ListSource
 from icemigrate.files.read.node_values import list_items, mapping_entries, scalar_text
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, field, replace
 
 COPY_LIMIT = 10_000
 """The number of tables that one entry may expand to."""
@@ -30,15 +31,19 @@ ALL_CHARACTERS_LIMIT = 50_000_000
 
 _VARIABLE = re.compile(r"\$(\$)?\{([^}]*)\}")
 
-Lists = Dict[str, tuple[str, ...]]
+Lists = Dict[str, "tuple[str, ...] | ListSource"]
 """The lists of the project file, by name."""
 
 
 class EntryCopy(Frozen):
-    """A table entry without ``for_each``, and the values of its variables."""
+    """A table entry without ``for_each``, and the values of its variables.
+
+    :param sources: the names of the lists that are no part of the project file, by variable.
+    """
 
     node: YamlMapping
     variables: Dict[str, str]
+    sources: Dict[str, str] = field(default_factory=dict)
 
 
 class CopyBudget:
@@ -81,10 +86,14 @@ def expand_for_each(
         return (EntryCopy(entry, {}),), _names_without_values(entry)
     diagnostics: list[Diagnostic] = []
     values: dict[str, tuple[str, ...]] = {}
+    sources: dict[str, str] = {}
     for variable, given in mapping_entries(for_each):
         if isinstance(given, YamlSequence):
             values[variable.text] = _without_doubles(given, variable, diagnostics)
         elif (named := lists.get(scalar_text(given))) is not None:
+            if isinstance(named, ListSource):
+                sources[variable.text] = scalar_text(given)
+                named = named.values_of(variable.text)
             values[variable.text] = named
         else:
             hint = (
@@ -110,8 +119,24 @@ def expand_for_each(
         variables = dict(zip(values, chosen, strict=True))
         node = _substitute(plain, variables, unknown)
         assert isinstance(node, YamlMapping)
-        copies.append(EntryCopy(node, variables))
+        copies.append(EntryCopy(node, variables, sources))
     return (() if unknown else tuple(copies)), tuple(unknown)
+
+
+def expand_template(entry: YamlMapping, lists: Lists) -> tuple[EntryCopy, ...]:
+    """Repeat an entry with a stand-in for each list whose values are not in the project file.
+
+    Empty for an entry that names no such list, or that cannot be expanded.
+    """
+    named = {
+        scalar_text(given) for _, given in mapping_entries(entry.get("for_each")) if type(given) is YamlScalar
+    }
+    if not any(isinstance(lists.get(name), ListSource) for name in named):
+        return ()
+    unknown = {
+        n: replace(one, values=None) if isinstance(one, ListSource) else one for n, one in lists.items()
+    }
+    return expand_for_each(entry, unknown, CopyBudget())[0]
 
 
 def _too_much(

@@ -19,6 +19,7 @@ from icemigrate.diagnostics import FilePosition
 from icemigrate.files.checksum import checksum
 from icemigrate.files.read.data_step_entries import BackfillEntry, CheckEntry, RetypeEntry
 from icemigrate.files.read.ignore_comments import IgnoreComment
+from icemigrate.files.read.list_sources import ListValues
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen, PartlyCompared, field
 from icemigrate.iceberg.names import BadName, TableName, format_path, parse_path
@@ -184,6 +185,7 @@ class TableEntry(PartlyCompared):
 
     :param place: position of the name or the pattern.
     :param variables: the values of ``for_each`` in this entry: ``{"tenant": "acme"}``.
+    :param sources: by variable, the name of its list, where the values are not in the project file.
     :param refilled: members of ``restore_columns`` whose values are written back from a retained version.
     :param places: key path → position. ``("columns", path)``, ``("columns", path, "type")`` and its other
         keys, ``("renames", old)`` and ``("renames", old, "to")``, ``("drop_columns", name)``,
@@ -193,12 +195,13 @@ class TableEntry(PartlyCompared):
         "0", "after")``, and ``(key,)`` for every key in the entry.
     """
 
-    uncompared = frozenset({"place", "places", "variables"})
+    uncompared = frozenset({"place", "places", "sources", "variables"})
 
     name: str | None
     match: str | None
     place: FilePosition
     variables: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
     description: str | None | Unset = UNSET
     renamed_from: str | Unset = UNSET
     renames: tuple[tuple[str, str], ...] = ()
@@ -263,6 +266,17 @@ def _renamed(old: str, new: str) -> str | None:
         return None
 
 
+class TemplateEntry(Frozen):
+    """An entry for the values of lists that are no part of the project file.
+
+    :param entry: with a stand-in for each such value.
+    :param sources: what the values come from, by variable; see :attr:`ListSource.counted`.
+    """
+
+    entry: TableEntry
+    sources: Mapping[str, str]
+
+
 class MigrationFile(PartlyCompared):
     """One valid migration file.
 
@@ -273,9 +287,14 @@ class MigrationFile(PartlyCompared):
     :param allow_place: position for a missing ``allow``: that of ``allow``, or else of the first key.
     :param ignores: its comments for icemigrate, which are not part of its content.
     :param time_zone: the zone in which its data steps run.
+    :param templates: its entries for lists that are no part of the project file; ``tables`` has their copies.
+    :param lists: the values that ``tables`` has of such lists; none where they are unknown.
+    :param whole_checksum: of the whole file, where this is the part of it for new values of lists.
     """
 
-    uncompared = frozenset({"allow_place", "fingerprint", "ignores", "place", "size"})
+    uncompared = frozenset(
+        {"allow_place", "fingerprint", "ignores", "lists", "place", "size", "whole_checksum"}
+    )
 
     version: Version
     path: str
@@ -292,11 +311,14 @@ class MigrationFile(PartlyCompared):
     size: int = 0
     ignores: tuple[IgnoreComment, ...] = ()
     time_zone: str | None = None
+    templates: tuple[TemplateEntry, ...] = ()
+    lists: tuple[ListValues, ...] = ()
+    whole_checksum: str = ""
 
     @property
     def checksum(self) -> str:
         """SHA-256 in hex over the content that counts; computed at every call, since ``check`` needs none."""
-        return checksum(self)
+        return self.whole_checksum or checksum(self)
 
     def entry_of(self, table: TableName) -> TableEntry | None:
         """The entry about a table, by its name after the migration.

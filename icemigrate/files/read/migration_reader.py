@@ -13,8 +13,9 @@ from icemigrate.files.parse.source_text import SourceText
 from icemigrate.files.parse.yaml_composer import parse_yaml
 from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode, YamlScalar, YamlSequence
 from icemigrate.files.read.entry_checks import check_entry, without_invalid_nodes
-from icemigrate.files.read.for_each import COPY_LIMIT, CopyBudget, Lists, expand_for_each
+from icemigrate.files.read.for_each import COPY_LIMIT, CopyBudget, Lists, expand_for_each, expand_template
 from icemigrate.files.read.ignore_comments import read_ignores
+from icemigrate.files.read.list_sources import ListSource, ListValues, as_list_values
 from icemigrate.files.read.migration_file import (
     AllowEntry,
     AllowKind,
@@ -22,6 +23,7 @@ from icemigrate.files.read.migration_file import (
     NamespaceEntry,
     ReplacesEntry,
     TableEntry,
+    TemplateEntry,
 )
 from icemigrate.files.read.node_values import as_mapping, list_items, scalar_text, time_zone_names
 from icemigrate.files.read.table_entries import read_table
@@ -106,6 +108,7 @@ class _Reader:
         self.diagnostics: list[Diagnostic] = []
         self.schema = load_schema("migration")
         self.entries: list[TableEntry] = []
+        self.templates: list[TemplateEntry] = []
 
     def judged_alone(self) -> Iterator[Diagnostic]:
         """Errors of each entry that need no declared state, also of the valid part of an invalid entry."""
@@ -138,7 +141,15 @@ class _Reader:
             replaces=self._replaces(root.get("replaces")),
             allow_place=root.key_place("allow"),
             time_zone=self._time_zone(root.get("time_zone")),
+            templates=tuple(self.templates),
+            lists=self._list_values(),
         )
+
+    def _list_values(self) -> tuple[ListValues, ...]:
+        """The values of the lists that the templates name."""
+        named = {name for template in self.templates for name in template.entry.sources.values()}
+        found = {name: one for name, one in self.lists.items() if isinstance(one, ListSource)}
+        return as_list_values({name: found[name].values or () for name in named})
 
     def _time_zone(self, node: YamlNode | None) -> str | None:
         if node is None:
@@ -170,6 +181,10 @@ class _Reader:
                 if wrong:
                     reported.update(dict.fromkeys(self._beside_for_each(item, rule)))
                     continue
+                reported_template = self._template(item, rule)
+                if reported_template:
+                    reported.update(dict.fromkeys(reported_template))
+                    continue
             copies, mistakes = expand_for_each(item, self.lists, self.budget)
             made += len(copies)
             if made > COPY_LIMIT:
@@ -186,6 +201,8 @@ class _Reader:
                     reported.update(dict.fromkeys((*wrong, *self._sound_part(copy.node, rule))))
                     continue
                 entry, wrong = read_table(copy.node, copy.variables)
+                if copy.sources:
+                    entry = replace(entry, sources=copy.sources)
                 found.append(entry)
                 if entry.name:
                     named.append((entry.name, entry.place, number))
@@ -194,6 +211,24 @@ class _Reader:
         self.diagnostics.extend(reported)
         self._named_twice("duplicate-table", "table", named)
         return tuple(found)
+
+    def _template(self, item: YamlMapping, rule: SchemaRule) -> tuple[Diagnostic, ...]:
+        """Read an entry with stand-ins for the values of lists that are no part of the project file."""
+        reported: dict[Diagnostic, None] = {}
+        for copy in expand_template(item, self.lists):
+            if wrong := validate_node(copy.node, self.schema, rule, "tables", is_item=True):
+                reported.update(dict.fromkeys((*wrong, *self._sound_part(copy.node, rule))))
+                continue
+            entry, wrong = read_table(copy.node, copy.variables)
+            reported.update(dict.fromkeys(wrong))
+            sources = {v: self._source(name) for v, name in copy.sources.items()}
+            self.templates.append(TemplateEntry(replace(entry, sources=copy.sources), sources))
+        return tuple(reported)
+
+    def _source(self, name: str) -> str:
+        source = self.lists[name]
+        assert isinstance(source, ListSource), "only such lists are sources"
+        return source.counted
 
     def _sound_part(self, node: YamlMapping, rule: SchemaRule) -> tuple[Diagnostic, ...]:
         """Errors of the part of an entry that the schema allows."""
