@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from icemigrate.commands.check_unchanged_files import UnchangedFileFilter, without_unchanged_files
 from icemigrate.commands.comparison_base import GitBase
+from icemigrate.commands.list_templates import placeholder_notes
 from icemigrate.commands.lock_file_checks import lock_file_diagnostics, rewrite_lock_file
 from icemigrate.commands.plan_from_empty import OfflinePlan, plan_from_empty
 from icemigrate.commands.project_files import load_files, raise_if_errors
@@ -154,6 +155,11 @@ def _validate_files(project: Project, loaded: LoadedMigrations) -> OfflinePlan:
 
     # The search in SQL needs the tables of each plan.
     rehearsed = plan_from_empty(project, files, look=look, are_tables_stored=bool(project.impact))
-    found = (*loaded.diagnostics, *squash_mistakes(loaded.migrations), *rehearsed.diagnostics)
+    found = (
+        *loaded.diagnostics,
+        *squash_mistakes(loaded.migrations),
+        *placeholder_notes(project, files),
+        *rehearsed.diagnostics,
+    )
     ruled = rule_findings(active, {f.version.text: f for f in files}, by_version, found)
     return replace(rehearsed, diagnostics=tuple(dict.fromkeys((*found, *ruled))))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from icemigrate.commands.ingest_reports import ReportSettings, report_run
+from icemigrate.commands.tenant_table_creation import TenantTableCreation
 from icemigrate.errors import UsageError, os_error_reason
 from icemigrate.execution.spark_start import engine_of
 from icemigrate.frozen import Frozen
@@ -86,7 +87,8 @@ def ingest_log(
         _create_quarantine(session, settings.quarantine)
         engine = engine_of(session.environment, None, before_start)
         reports.started()
-        removed = ingest(session, engine.session, settings, remember, is_stopping)
+        create_tables = TenantTableCreation(project, session, engine.session)
+        removed = ingest(session, engine.session, settings, remember, is_stopping, create_tables)
         deferred = deferred_entries(settings.log, settings.checkpoint)
         return IngestResult(
             project=project.name,
@@ -94,6 +96,7 @@ def ingest_log(
             batches=totals.batches,
             deferred=deferred,
             removed_segments=removed,
+            created_tables=totals.created,
             tables=totals.tables(deferred),
         )
 

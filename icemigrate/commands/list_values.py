@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from icemigrate.commands.project_files import load_unapplied
 from icemigrate.execution.environment_session import EnvironmentSession
@@ -15,13 +15,18 @@ from icemigrate.project.project_values import Project
 
 
 def load_with_list_values(
-    session: EnvironmentSession, history: History, pinned: Iterable[ListValues] = ()
+    session: EnvironmentSession,
+    history: History,
+    pinned: Iterable[ListValues] = (),
+    *,
+    seen: Sequence[str] | None = None,
 ) -> tuple[EnvironmentSession, LoadedMigrations]:
     """The migration files, with the values of the lists that they name.
 
     Only lists that a pending or an applied migration names are read.
 
     :param pinned: values that are used as they are, such as those of the plan that is made again.
+    :param seen: tenants that are new in the log; ``None`` to read all of the log.
     :returns: the session, whose project has the values; and the files, those not parsed that are applied.
     :raises Mistakes: a file has an error.
     :raises IcemigrateError: the values of a list cannot be read.
@@ -36,7 +41,7 @@ def load_with_list_values(
     for name in sorted(named):
         source = session.project.lists.get(name)
         if isinstance(source, ListSource):
-            values[name] = given[name] if name in given else _values(session.project, history, name)
+            values[name] = given[name] if name in given else _values(session.project, history, name, seen)
     project = with_values(session.project, values)
     if any(file.lists for file in loaded.migrations):
         loaded = load_unapplied(project, history.applied)
@@ -58,7 +63,7 @@ def known_values(project: Project) -> tuple[ListValues, ...]:
     return as_list_values({name: values for name, values in found.items() if values is not None})
 
 
-def _values(project: Project, history: History, name: str) -> tuple[str, ...]:
+def _values(project: Project, history: History, name: str, seen: Sequence[str] | None) -> tuple[str, ...]:
     """The values of a list now.
 
     A tenant that the log had once stays one: its segments and the totals can be removed.
@@ -67,4 +72,5 @@ def _values(project: Project, history: History, name: str) -> tuple[str, ...]:
 
     recorded = (one for applied in history.applied for one in applied.list_values if one.name == name)
     known = dict.fromkeys(value for one in recorded for value in one.values)
-    return tuple({**known, **dict.fromkeys(seen_tenants(project.pipeline))})
+    now = seen_tenants(project.pipeline) if seen is None else seen
+    return tuple({**known, **dict.fromkeys(now)})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from icemigrate.commands.list_templates import require_written_values
 from icemigrate.commands.migration_draft import MigrationDraft, write_migration
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import known_version, load_valid_files, raise_if_errors
@@ -32,6 +33,12 @@ def revert(project: Project, version: str) -> RevertResult:
     files = load_valid_files(project)
     number = known_version(files, version, "revert")
     file = next(f for f in files if f.version.number == number)
+    matched = [f for f in files if f.templates and any(entry.match is not None for entry in file.tables)]
+    require_written_values(
+        [file, *matched],
+        "revert",
+        f"write the migration by hand, or run `icemigrate rollback --only {version}`",
+    )
     before = _state(project, [f for f in files if f.version.number < number])
     after = _state(project, [f for f in files if f.version.number <= number])
     writer = _RevertWriter(before, after, _state(project, files))

@@ -26,6 +26,7 @@ from icemigrate.execution.environment_session import (
 )
 from icemigrate.files.version_number import number_of
 from icemigrate.frozen import Frozen, replace
+from icemigrate.history.continued_records import require_no_extension
 from icemigrate.history.history_properties import AppliedVersion, History
 from icemigrate.history.recorded_versions import Intent, VersionState
 from icemigrate.iceberg.declared_sides import DeclaredState
@@ -347,6 +348,7 @@ def _undoable_versions(history: History) -> list[AppliedVersion]:
 def _chosen(history: History, to: str | None, only: str | None, options: UndoOptions) -> list[AppliedVersion]:
     if to is not None and only is not None:
         raise UsageError("`--to` and `--only` cannot be combined", "pass one of them")
+    require_no_extension(history)
     there = _undoable_versions(history)
     if only is not None:
         applied = _applied(history, only, "--only ")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from icemigrate.commands.list_templates import require_written_values
 from icemigrate.commands.lock_file_checks import update_lock_file
 from icemigrate.commands.next_migration_file import schema_header
 from icemigrate.commands.plan_from_empty import OfflinePlan, plan_from_empty
@@ -47,6 +48,7 @@ def squash(project: Project, through: str) -> SquashResult:
     raise_if_errors(squash_mistakes(files))
     number = known_version(files, through, "--through")
     chosen = [f for f in files if f.version.number <= number]
+    require_written_values(chosen, "squash", "squash through an earlier version")
     if len(chosen) < 2:
         raise UsageError(
             f"--through {through}: there is only one file up to this version, so nothing to squash"

@@ -69,6 +69,8 @@ FILE_CODES: Mapping[str, str] = {
     "`.git` folder, or a link leads to a hidden file. icemigrate neither reads nor writes there, because "
     "anyone who can send a change can send a link. The repository is the folder with `.git`; without one, "
     "the folder of the project file.",
+    "placeholder-value": "The values of a list are not in the project file, and `check` reads no catalog and "
+    "no log. It checks the entry once, with a placeholder for the value, such as `any_tenant`.",
     "private-variable": "An environment variable becomes part of a name, a location or a property, which "
     "is printed and stored. If its value is not secret, list it under `public_variables` in the project "
     "file.",
@@ -85,6 +87,8 @@ FILE_CODES: Mapping[str, str] = {
     "too-large": "A file is too large to review: split it into several. Or `impact` names too many paths: "
     "name folders.",
     "too-many-nodes": "The aliases of a file expand to too many values.",
+    "template-values": "A command writes a migration file, and the tables of a template are known in an "
+    "environment only, since the values of its list are not in the project file.",
     "too-many-tables": "An entry with `for_each`, or all of them together, expand to too many tables or "
     "too much text.",
     "too-much-work": "Each migration compares all columns, properties, branches and tags of its tables. The "

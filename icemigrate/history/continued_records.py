@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from icemigrate.errors import ConflictError
 from icemigrate.frozen import Frozen, replace
+from icemigrate.history.history_properties import History
 from icemigrate.history.recorded_versions import Intent
 from icemigrate.history.undo_record_codec import UndoRecord
 from icemigrate.iceberg.undo_record import TableUndo
@@ -62,3 +64,16 @@ def other_tables(kept: UndoRecord | None, undo: UndoRecord, intent: Intent) -> O
     own = {table.declared for table in undo.tables}
     tables = tuple(table for table in kept.tables if table.declared not in own)
     return OtherTables(undo.version, tables, kept.namespaces)
+
+
+def require_no_extension(history: History) -> None:
+    """Refuse an undo while a version is applied to some new values of its lists, and not yet to all.
+
+    :raises ConflictError: with the version.
+    """
+    for intent in history.intents:
+        if intent.extends:
+            raise ConflictError(
+                f"{intent.version} is being applied to new tenants, or that run was interrupted",
+                "`icemigrate apply` finishes it; then roll back",
+            )

@@ -14,7 +14,7 @@ from icemigrate.pipeline.table_retries import TableOutcomes
 class BatchPhase(Frozen):
     """A part of a batch.
 
-    :param name: ``write files``, ``commit table``, ``defer entries`` or ``record totals``.
+    :param name: ``write files``, ``commit table``, ``defer entries``, ``create tables`` or ``record totals``.
     :param began_ns: in nanoseconds since 1970, as ``ended_ns``.
     :param table: the declared name, where the phase is of one table.
     """
@@ -32,6 +32,7 @@ class BatchResult(Frozen):
     :param deferred: entries that stay in the log, because their table has a problem.
     :param outcomes: which tables began to have a problem, or have none any more.
     :param phases: in order.
+    :param created: names of the tables that are created for new tenants.
     """
 
     number: int
@@ -39,6 +40,7 @@ class BatchResult(Frozen):
     deferred: int = 0
     outcomes: TableOutcomes = TableOutcomes()
     phases: tuple[BatchPhase, ...] = ()
+    created: tuple[str, ...] = ()
 
     @property
     def entries(self) -> int:

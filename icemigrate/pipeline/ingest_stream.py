@@ -11,7 +11,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
 from icemigrate.pipeline.collected_segments import collect
+from icemigrate.pipeline.created_tables import CreatedTables, CreateTables, create_none
 from icemigrate.pipeline.deferred_entries import defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
 from icemigrate.pipeline.drained_totals import record_totals
@@ -85,10 +87,12 @@ def ingest(
     settings: IngestSettings,
     on_batch: Callable[[BatchResult], None],
     is_stopping: threading.Event | None = None,
+    create_tables: CreateTables = create_none,
 ) -> int:
     """Drain the log.
 
     :param on_batch: called after each batch.
+    :param create_tables: called in a batch with tables that took no entries.
     :param is_stopping: ends the run after the current batch when it is set.
     :returns: how many drained segments are removed.
     :raises LogError: the log or a source cannot be read.
@@ -96,24 +100,40 @@ def ingest(
     """
     _return_segments(settings)
     _collect(settings)
-    batches = _Batches(session, settings, on_batch)
+    batches = _Batches(session, settings, on_batch, create_tables)
     stopping = is_stopping or threading.Event()
     try:
         with convert_java_errors():
             _use_own_python(spark)
-            query = _start(spark, settings, batches)
-            try:
-                removed = _watch(query, settings, stopping, batches.retries)
-            except Exception:
-                # The caller gives up the lock of the log.  A second Ctrl-C does not wait for the batch.
-                _end(query, batches)
-                raise
-            _end(query, batches)
+            removed = _drain(spark, settings, batches, stopping)
+            while batches.has_new_tables and settings.interval_s is None and not stopping.is_set():
+                # The entries of new tables wait in the folder of deferred segments.
+                batches.has_new_tables = False
+                _return_segments(settings)
+                removed += _drain(spark, settings, batches, stopping)
     except EngineError:
         if batches.failure is not None:
             raise batches.failure from None  # Spark has only its text, below those of its own calls
         raise
     return removed + _remove_drained(settings)
+
+
+def _drain(
+    spark: SparkSession, settings: IngestSettings, batches: _Batches, stopping: threading.Event
+) -> int:
+    """Run a stream to its end.
+
+    :returns: how many drained segments are removed.
+    """
+    query = _start(spark, settings, batches)
+    try:
+        removed = _watch(query, settings, stopping, batches.retries)
+    except Exception:
+        # The caller gives up the lock of the log.  A second Ctrl-C does not wait for the batch.
+        _end(query, batches)
+        raise
+    _end(query, batches)
+    return removed
 
 
 def _watch(query: Any, settings: IngestSettings, stopping: threading.Event, retries: TableRetries) -> int:
@@ -138,8 +158,8 @@ def _watch(query: Any, settings: IngestSettings, stopping: threading.Event, retr
 
 def _end(query: Any, batches: _Batches) -> None:
     """End a stream after its current batch."""
-    batches.finish()
-    query.stop()
+    with batches.finish():
+        query.stop()
 
 
 def _return_segments(settings: IngestSettings) -> None:
@@ -179,7 +199,7 @@ def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> 
         .option("maxFilesPerTrigger", settings.segments_per_batch)
         .load(str(settings.log))
     )
-    writer = source.writeStream.foreachBatch(batches.run).option(
+    writer = source.writeStream.foreachBatch(batches.of_stream()).option(
         "checkpointLocation", str(settings.checkpoint)
     )
     if settings.interval_s is None:
@@ -199,12 +219,20 @@ class _Batches:
 
     :ivar failure: the error that ended it.
     :ivar retries: the tables that have a problem.
+    :ivar has_new_tables: whether entries wait for tables that are created now.
     """
 
     def __init__(
-        self, session: TableSession, settings: IngestSettings, on_batch: Callable[[BatchResult], None]
+        self,
+        session: TableSession,
+        settings: IngestSettings,
+        on_batch: Callable[[BatchResult], None],
+        create_tables: CreateTables,
     ) -> None:
         self._session, self._settings, self._on_batch = session, settings, on_batch
+        self._create_tables = create_tables
+        self._streams = 0
+        self.has_new_tables = False
         self._is_running = threading.Lock()
         self.failure: Exception | None = None
         self.retries = TableRetries()
@@ -217,13 +245,25 @@ class _Batches:
             reserved_of(environment),
         )
 
-    def finish(self) -> None:
-        """Wait for the end of the current batch; no other one begins."""
-        self._is_running.acquire()
-
-    def run(self, segments: DataFrame, number: int) -> None:
-        """Run one batch."""
+    @contextmanager
+    def finish(self) -> Iterator[None]:
+        """A block after the end of the current batch, in which the stream ends; no other batch begins."""
         with self._is_running:
+            self._streams += 1
+            yield
+
+    def of_stream(self) -> Callable[[DataFrame, int], None]:
+        """The function that runs the batches of the next stream."""
+        return partial(self._run_batch, self._streams)
+
+    def _run_batch(self, stream: int, segments: DataFrame, number: int) -> None:
+        """Run one batch.
+
+        :param stream: the number of its stream; a batch that waited for the end of its stream fails.
+        """
+        with self._is_running:
+            if stream != self._streams:
+                raise EngineError("the stream of this batch has ended", "run the command again")
             try:
                 self._on_batch(self._run(segments, number))
             except Exception as error:
@@ -256,10 +296,18 @@ class _Batches:
         if failed:
             with clock.phase("defer entries"):
                 deferred = defer_entries(_of_tables(entries, failed), id_, number, self._settings.log)
+        created = CreatedTables()
+        if failed:
+            with clock.phase("create tables"):
+                created = self._create_tables(failed)
+            committed = list(created.with_reasons(committed))
         with clock.phase("record totals"):
             record_totals(self._settings.checkpoint, number, committed, began_s, time.time())
         outcomes = self.retries.record(number, committed, paused, time.monotonic())
-        return BatchResult(number, tuple(committed), deferred, outcomes, clock.phases)
+        waited_for = created.waited_for(committed)
+        self.retries.retry(waited_for)
+        self.has_new_tables |= bool(waited_for)
+        return BatchResult(number, tuple(committed), deferred, outcomes, clock.phases, created.names)
 
 
 def _require_running(session: TableSession, results: Sequence[TableEntries]) -> None:

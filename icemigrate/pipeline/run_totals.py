@@ -17,15 +17,18 @@ class RunTotals:
     """Adds up the batches of a run.
 
     :ivar batches: how many there were.
+    :ivar created: how many tables were created for new tenants.
     """
 
     def __init__(self) -> None:
         self.batches = 0
+        self.created = 0
         self._tables = dict[tuple[str, str | None, str | None], IngestedTable]()
 
     def add(self, batch: BatchResult) -> None:
         """Add a batch."""
         self.batches += 1
+        self.created += len(batch.created)
         for table in batch.tables:
             if not table.entries:
                 continue
@@ -36,7 +39,7 @@ class RunTotals:
                 *key,
                 before.entries + entries,
                 before.rows + table.rows,
-                before.problem if table.problem is None else table.problem,
+                table.problem,
             )
 
     def tables(self, deferred: int) -> tuple[IngestedTable, ...]:

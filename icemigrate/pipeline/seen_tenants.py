@@ -21,8 +21,11 @@ def seen_tenants(settings: PipelineSettings) -> tuple[str, ...]:
     log, checkpoint = log_of(settings, None, None)
     if not log.exists():
         return ()
-    # The number first: a batch that completes meanwhile is read as waiting, never left out.
-    complete = last_complete(checkpoint)
-    drained = (one.tenant for one in read_totals(checkpoint, complete))
-    waiting = (one.tenant for one in waiting_entries(log, checkpoint, complete))
-    return tuple(sorted({tenant for tenant in (*drained, *waiting) if tenant is not None}))
+    while True:
+        # A batch that completes meanwhile can remove what is not read yet: read it all again.
+        complete = last_complete(checkpoint)
+        totals = read_totals(checkpoint, complete)
+        waiting = waiting_entries(log, checkpoint, complete)
+        if totals is not None and waiting is not None:
+            found = {one.tenant for one in (*totals.tenants, *waiting)}
+            return tuple(sorted(tenant for tenant in found if tenant is not None))

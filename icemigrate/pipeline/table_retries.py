@@ -105,6 +105,12 @@ class TableRetries:
                 self._deferred[number] = frozenset(deferred)
         return TableOutcomes(tuple(failed), tuple(recovered), tuple(ahead))
 
+    def retry(self, tables: Iterable[TableBatch]) -> None:
+        """End the pauses of tables that are created now."""
+        with self._lock:
+            for table in tables:
+                self._failed.pop((table.tenant, table.kind), None)
+
     def due_batches(self, now_s: float) -> frozenset[int]:
         """The batches with deferred entries of a table that is tried again now."""
         with self._lock:

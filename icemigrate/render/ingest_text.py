@@ -97,6 +97,8 @@ def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
         stay = format_count(result.deferred, "stays", "stay")
         deferred = f"; {stay} in the log, and the next run tries them again"
     lines.append(f"Ingested {written} into {format_count(len(done), 'table', 'tables')}{deferred}.")
+    if result.created_tables:
+        lines.append(f"Created {format_count(result.created_tables, 'table')} for new tenants.")
     if result.removed_segments:
         segments = format_count(result.removed_segments, "drained segment", "drained segments")
         lines.append(f"Removed {segments} from the log.")

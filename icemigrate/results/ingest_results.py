@@ -31,6 +31,7 @@ class IngestResult(Frozen):
     :param batches: the number of its batches.
     :param deferred: entries that stay in the log, because their table has a problem.
     :param removed_segments: drained segments of the log that the run removed.
+    :param created_tables: tables that the run created for new tenants.
     :param tables: the tables, by name.
     """
 
@@ -39,4 +40,5 @@ class IngestResult(Frozen):
     batches: Count
     deferred: Count
     removed_segments: Count
+    created_tables: Count
     tables: tuple[IngestedTable, ...]

@@ -199,10 +199,11 @@ class HistoryEntry(Frozen):
 class HistoryEvent(Frozen):
     """One event.
 
-    :param event: ``applied``; ``redone`` (applied again after a rollback); ``rolled_back``; ``failed`` (every
-        change was undone); ``interrupted`` (neither applied nor undone); ``running``; ``repaired``;
-        ``squashed``; ``baselined``; ``unlocked``; ``maintained``; ``reset``; ``reconciled`` (tables were
-        changed back to the recorded state); ``altered`` (a user changed the columns of a table).
+    :param event: ``applied``; ``extended`` (applied to new values of a list); ``redone`` (applied again after
+        a rollback); ``rolled_back``; ``failed`` (every change was undone); ``interrupted`` (neither applied
+        nor undone); ``running``; ``repaired``; ``squashed``; ``baselined``; ``unlocked``; ``maintained``;
+        ``reset``; ``reconciled`` (tables were changed back to the recorded state); ``altered`` (a user
+        changed the columns of a table).
     :param version: ``None`` for an event without a single version.
     :param description: of the migration.
     :param at: when it ended, in UTC; when it began, where it has no end.

@@ -98,3 +98,37 @@ def test_each_entry_is_in_a_table_exactly_once(tmp_path: Path) -> None:
     with project.tables() as session:
         (bad,) = query_table(session, "otel.quarantine").to_pylist()
     assert (bad["tenant"], bad["payload"]) == ("acme", b"nonsense")
+
+
+LOGS = """\
+tables:
+  - name: "otel.${tenant}_logs"
+    for_each: {tenant: seen}
+    columns: [{name: body, type: string}]
+"""
+
+
+def test_a_new_tenant_gets_its_tables(tmp_path: Path) -> None:
+    project = TableProject.create(tmp_path)
+    pipeline = '{log: log, quarantine: otel.quarantine, tables: {logs: "otel.${tenant}_logs"}}'
+    (tmp_path / "icemigrate.yaml").write_text(f"project: sales\npipeline: {pipeline}\n", encoding="utf-8")
+    record = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"body": {"stringValue": "text"}}]}]}]}
+    with Writer(tmp_path / "log") as writer:
+        writer.append("acme", EntryKind.LOGS, json.dumps(record).encode())
+    project.migrate(1, LOGS)
+    with Writer(tmp_path / "log") as writer:
+        for tenant in ("globex", "initech", "globex"):
+            writer.append(tenant, EntryKind.LOGS, json.dumps(record).encode())
+        writer.append("globex", EntryKind.TRACES, spans(0))
+    done = run(project, "-m", "icemigrate.cli", "ingest", "--format", "json")
+    result = json.loads(done.stdout)
+    assert done.returncode == ExitCode.ERROR, done.stderr
+    assert result["created_tables"] == 2
+    assert result["deferred"] == 1
+    found = {table["table"]: (table["rows"], table["problem"]) for table in result["tables"]}
+    assert found == {
+        "": (0, "no table is given for traces"),
+        "otel.acme_logs": (1, None),
+        "otel.globex_logs": (2, None),
+        "otel.initech_logs": (1, None),
+    }

@@ -124,7 +124,7 @@ def expand_for_each(
 
 
 def expand_template(entry: YamlMapping, lists: Lists) -> tuple[EntryCopy, ...]:
-    """Repeat an entry with a stand-in for each list whose values are not in the project file.
+    """Repeat an entry with a placeholder for each list whose values are not in the project file.
 
     Empty for an entry that names no such list, or that cannot be expanded.
     """

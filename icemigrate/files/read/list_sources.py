@@ -31,7 +31,7 @@ class ListSource(Frozen):
         return self.text if self.kind == "seen" else f"{self.kind} {self.text}"
 
     def values_of(self, variable: str) -> tuple[str, ...]:
-        """The values, or a stand-in where they are unknown."""
+        """The values, or a placeholder where they are unknown."""
         return (f"any_{variable}",) if self.values is None else self.values
 
 

@@ -269,7 +269,7 @@ def _renamed(old: str, new: str) -> str | None:
 class TemplateEntry(Frozen):
     """An entry for the values of lists that are no part of the project file.
 
-    :param entry: with a stand-in for each such value.
+    :param entry: with a placeholder for each such value.
     :param sources: what the values come from, by variable; see :attr:`ListSource.counted`.
     """
 

@@ -213,7 +213,7 @@ class _Reader:
         return tuple(found)
 
     def _template(self, item: YamlMapping, rule: SchemaRule) -> tuple[Diagnostic, ...]:
-        """Read an entry with stand-ins for the values of lists that are no part of the project file."""
+        """Read an entry with placeholders for the values of lists that are no part of the project file."""
         reported: dict[Diagnostic, None] = {}
         for copy in expand_template(item, self.lists):
             if wrong := validate_node(copy.node, self.schema, rule, "tables", is_item=True):

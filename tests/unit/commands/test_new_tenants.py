@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from icemigrate.commands.apply import verify_saved_plan
+from icemigrate.commands.check import check
 from icemigrate.commands.plan import plan
+from icemigrate.commands.revert import revert
+from icemigrate.commands.rollback import plan_rollback
 from icemigrate.commands.status import history
+from icemigrate.errors import ConflictError, Mistakes
+from icemigrate.execution.failures import Interrupted
+from icemigrate.execution.run import run_plan
+from icemigrate.history.history_io import HistoryWriter
+from icemigrate.history.journal import Journal, LockedJournal
 from icemigrate.iceberg.names import TableName
+from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
 from icemigrate.project import open_project
 from icemigrate.wal import EntryKind, Writer
-from tests.support.embedded_project import Embedded
+from tests.support.embedded_project import HISTORY, Embedded
 
 TRACES = """
 description: Traces
@@ -44,6 +55,21 @@ def write_entries(folder: Path, *tenants: str) -> None:
             log.append(tenant, EntryKind.TRACES, json.dumps({"resourceSpans": []}).encode())
 
 
+def roll_back(project: Embedded) -> None:
+    """Undo the last applied version."""
+    todo = plan_rollback(open_project(project.folder)).plan
+    project.engine.expect(todo)
+    run_plan(todo, project.engine, Journal(HistoryWriter(project.engine, HISTORY, "otel")))
+    project.save()
+
+
+def mistakes(call: Callable[..., object], *args: object) -> list[str]:
+    """The messages of the errors of a call."""
+    with pytest.raises(Mistakes) as caught:
+        call(*args)
+    return [d.message for d in caught.value.diagnostics]
+
+
 def columns(project: Embedded, table: str) -> list[str]:
     """The names of a table's columns."""
     return [field.name for field in project.engine.tables[TableName.parse(table)].schema.fields]
@@ -64,9 +90,125 @@ def test_a_new_tenant_extends_each_version(tmp_path: Path) -> None:
     assert planned(project) == []
 
     write_entries(tmp_path, "globex", "acme")
-    assert planned(project) == [("0001", True, ["otel.globex_traces"]), ("0002", True, ["otel.globex_traces"])]
+    assert planned(project) == [
+        ("0001", True, ["otel.globex_traces"]),
+        ("0002", True, ["otel.globex_traces"]),
+    ]
     project.apply()
     assert planned(project) == []
     assert columns(project, "otel.globex_traces") == columns(project, "otel.acme_traces") == ["name", "kind"]
     events = [(e.event, e.version) for e in history(open_project(tmp_path)).events]
     assert events == [("applied", "0001"), ("applied", "0002"), ("extended", "0001"), ("extended", "0002")]
+
+
+def test_a_rollback_undoes_the_migration_for_all_tenants(tmp_path: Path) -> None:
+    project = telemetry(tmp_path, "acme")
+    project.write("0001_traces.yaml", TRACES)
+    project.write("0002_kind.yaml", KIND)
+    project.apply()
+    write_entries(tmp_path, "globex")
+    project.apply()
+
+    roll_back(project)
+    assert columns(project, "otel.globex_traces") == columns(project, "otel.acme_traces") == ["name"]
+    # A rolled-back version waits for its redo, and a new tenant gets the applied ones.
+    write_entries(tmp_path, "initech")
+    assert planned(project) == [("0001", True, ["otel.initech_traces"])]
+    project.apply()
+    redone = plan(open_project(tmp_path), redo="0002").plan
+    assert [str(t.declared) for t in redone.migrations[0].tables] == [
+        "otel.acme_traces",
+        "otel.globex_traces",
+        "otel.initech_traces",
+    ]
+    roll_back(project)
+    assert not [name for name in project.engine.tables if name.namespace == ("otel",)]
+
+
+def test_a_plan_runs_for_the_tenants_that_it_shows(tmp_path: Path) -> None:
+    project = telemetry(tmp_path, "acme")
+    project.write("0001_traces.yaml", TRACES)
+    shown = plan(open_project(tmp_path)).plan
+    write_entries(tmp_path, "globex")
+    again = verify_saved_plan(open_project(tmp_path), parse_plan_file(plan_file_text(shown), "plan.json"))
+    assert [str(t.declared) for t in again.plan.migrations[0].tables] == ["otel.acme_traces"]
+
+
+def test_an_interrupted_extension_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = telemetry(tmp_path, "acme")
+    project.write("0001_traces.yaml", TRACES)
+    project.apply()
+    write_entries(tmp_path, "globex")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LockedJournal, "end", killed)
+        with pytest.raises(Interrupted):
+            project.apply()
+    project.save()
+    with pytest.raises(ConflictError, match="0001 is being applied to new tenants"):
+        plan_rollback(open_project(tmp_path))
+    write_entries(tmp_path, "initech")
+    assert planned(project) == [("0001", True, ["otel.globex_traces", "otel.initech_traces"])]
+    project.apply()
+    assert planned(project) == []
+    roll_back(project)
+    assert not [name for name in project.engine.tables if name.namespace == ("otel",)]
+
+
+def test_a_pattern_fits_tables_of_later_tenants(tmp_path: Path) -> None:
+    project = telemetry(tmp_path, "acme")
+    project.write("0001_traces.yaml", TRACES)
+    project.write("0002_all.yaml", 'tables: [{match: "otel.*", columns: [{name: host, type: string}]}]\n')
+    project.apply()
+    write_entries(tmp_path, "globex")
+    assert planned(project) == [
+        ("0001", True, ["otel.globex_traces"]),
+        ("0002", True, ["otel.globex_traces"]),
+    ]
+    project.apply()
+    assert planned(project) == []
+    assert columns(project, "otel.globex_traces") == ["name", "host"]
+
+
+def test_a_template_applies_to_no_tenant_at_first(tmp_path: Path) -> None:
+    project = telemetry(tmp_path)
+    project.write("0001_traces.yaml", TRACES)
+    project.apply()
+    write_entries(tmp_path, "acme")
+    assert planned(project) == [("0001", True, ["otel.acme_traces"])]
+
+
+def test_a_checksum_counts_the_source_of_a_list(tmp_path: Path) -> None:
+    project = telemetry(tmp_path, "acme")
+    path = project.write("0001_traces.yaml", TRACES)
+    project.apply()
+    write_entries(tmp_path, "globex")
+    # Another comment: the file is read again, and compared by its checksum.
+    path.write_text(f"# A comment.\n{TRACES}", encoding="utf-8")
+    assert planned(project) == [("0001", True, ["otel.globex_traces"])]
+    path.write_text(TRACES.replace("seen", "[acme]"), encoding="utf-8")
+    (message,) = mistakes(planned, project)
+    assert message.startswith("0001 changed after it was applied")
+
+
+def test_check_reads_no_log(tmp_path: Path) -> None:
+    project = telemetry(tmp_path, "acme")
+    project.write("0001_traces.yaml", TRACES.replace("type: string", "type: strin"))
+    messages = [d.message for d in check(open_project(tmp_path)).diagnostics]
+    assert [m for m in messages if "strin" in m]
+    project.write("0001_traces.yaml", TRACES)
+    found = check(open_project(tmp_path))
+    assert found.tables == 1
+    (note,) = (d for d in found.diagnostics if d.code == "placeholder-value")
+    assert "for `any_tenant`" in note.message
+    (message,) = mistakes(revert, open_project(tmp_path), "0001")
+    assert message.startswith("`revert` cannot write tables of 0001")
+
+
+def test_a_list_of_seen_tenants_needs_a_log(tmp_path: Path) -> None:
+    (tmp_path / "icemigrate.yaml").write_text("lists: {tenants: seen}\n", encoding="utf-8")
+    (message,) = mistakes(open_project, tmp_path)
+    assert message.endswith("the project has no log")
