@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.pipeline.drained_totals import read_totals
-from icemigrate.pipeline.stream_checkpoint import last_complete
+from icemigrate.pipeline.drained_totals import read_complete_totals
 from icemigrate.pipeline.waiting_entries import waiting_entries
 from icemigrate.project.project_values import PipelineSettings
 from icemigrate.project.tenant_tables import log_of
@@ -22,10 +21,8 @@ def seen_tenants(settings: PipelineSettings) -> tuple[str, ...]:
     if not log.exists():
         return ()
     while True:
-        # A batch that completes meanwhile can remove what is not read yet: read it all again.
-        complete = last_complete(checkpoint)
-        totals = read_totals(checkpoint, complete)
+        complete, totals = read_complete_totals(checkpoint)
         waiting = waiting_entries(log, checkpoint, complete)
-        if totals is not None and waiting is not None:
-            found = {one.tenant for one in (*totals.tenants, *waiting)}
+        if waiting is not None:  # else a batch that completed meanwhile can have removed its segments
+            found = {*(one.tenant for one in totals.tenants), *(one.tenant for one in waiting)}
             return tuple(sorted(tenant for tenant in found if tenant is not None))
