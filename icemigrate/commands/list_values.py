@@ -6,9 +6,19 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from icemigrate.commands.project_files import load_unapplied
+from icemigrate.diagnostics import format_count
+from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.files.migration_folder import LoadedMigrations
-from icemigrate.files.read.list_sources import ListSource, ListValues, as_list_values, by_list_name
+from icemigrate.files.parse.file_phrases import shorten_text
+from icemigrate.files.read.list_sources import (
+    VALUE_RULE,
+    ListSource,
+    ListValues,
+    as_list_values,
+    by_list_name,
+    is_list_value,
+)
 from icemigrate.frozen import replace
 from icemigrate.history.history_properties import History
 from icemigrate.project.project_values import Project
@@ -41,7 +51,7 @@ def load_with_list_values(
     for name in sorted(named):
         source = session.project.lists.get(name)
         if isinstance(source, ListSource):
-            values[name] = given[name] if name in given else _values(session.project, history, name, seen)
+            values[name] = given[name] if name in given else _values(session, history, name, source, seen)
     project = with_values(session.project, values)
     if any(file.lists for file in loaded.migrations):
         loaded = load_unapplied(project, history.applied)
@@ -63,14 +73,45 @@ def known_values(project: Project) -> tuple[ListValues, ...]:
     return as_list_values({name: values for name, values in found.items() if values is not None})
 
 
-def _values(project: Project, history: History, name: str, seen: Sequence[str] | None) -> tuple[str, ...]:
-    """The values of a list now.
-
-    A tenant that the log had once stays one: its segments and the totals can be removed.
-    """
+def _values(
+    session: EnvironmentSession, history: History, name: str, source: ListSource, seen: Sequence[str] | None
+) -> tuple[str, ...]:
+    """The values of a list now."""
+    if source.values is not None:
+        return source.values
+    if source.kind == "query":
+        return _queried(session, name, source.text)
     from icemigrate.pipeline.seen_tenants import seen_tenants
 
+    # A tenant that the log had once stays one: its segments and the totals can be removed.
     recorded = (one for applied in history.applied for one in applied.list_values if one.name == name)
     known = dict.fromkeys(value for one in recorded for value in one.values)
-    now = seen_tenants(project.pipeline) if seen is None else seen
+    now = seen_tenants(session.project.pipeline) if seen is None else seen
     return tuple({**known, **dict.fromkeys(now)})
+
+
+def _queried(session: EnvironmentSession, name: str, text: str) -> tuple[str, ...]:
+    """The values of a query, sorted.
+
+    :raises IcemigrateError: the query cannot run, or its rows cannot be values.
+    """
+    from icemigrate.table_data.query_tables import query_sql
+    from icemigrate.table_data.table_session import open_tables
+
+    try:
+        with open_tables(session.project, session.environment.name) as tables:
+            rows = query_sql(tables, text)
+    except IcemigrateError as error:
+        raise UsageError(f"the query of the list `{name}`: {error.message}", error.hint) from error
+    if rows.num_columns != 1:
+        raise UsageError(
+            f"the query of the list `{name}` has {format_count(rows.num_columns, 'column')}",
+            "select the column of the values",
+        )
+    found = [str(value) for value in rows.column(0).unique().to_pylist()]
+    for value in found:
+        if not is_list_value(value):
+            raise UsageError(
+                f"the query of the list `{name}`: {shorten_text(value)} cannot be a value", VALUE_RULE
+            )
+    return tuple(sorted(found))

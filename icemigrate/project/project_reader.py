@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 import stat
@@ -26,7 +27,7 @@ from icemigrate.files.read.node_values import (
 from icemigrate.frozen import Frozen
 from icemigrate.project.environments import build_environment, embedded_environment
 from icemigrate.project.impact_settings import sql_files
-from icemigrate.project.list_settings import list_mistakes, project_lists
+from icemigrate.project.list_settings import list_mistakes, project_lists, with_file_values
 from icemigrate.project.pipeline_settings import pipeline_mistakes, pipeline_settings
 from icemigrate.project.project_checks import project_mistakes
 from icemigrate.project.project_values import Project
@@ -81,7 +82,13 @@ def load_project(path: Path | None = None, directory: Path | None = None) -> Pro
     source = read_source(path, top=repository_top(path.absolute().parent))
     if isinstance(source, Diagnostic):
         return ProjectReadResult(None, (source,))
-    return read_project(source, path.absolute().parent)
+    read = read_project(source, path.absolute().parent)
+    if read.project is None:
+        return read
+    lists, wrong = with_file_values(read.project.lists, read.project.root)
+    if wrong:
+        return ProjectReadResult(None, tuple(sorted((*read.diagnostics, *wrong), key=sort_key)))
+    return ProjectReadResult(dataclasses.replace(read.project, lists=lists), read.diagnostics)
 
 
 _MARKERS = ("migrations/icemigrate.lock", ".icemigrate/catalog.db")

@@ -6,10 +6,15 @@ history records the values for which it was applied.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from icemigrate.frozen import Frozen
+
+_VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+VALUE_RULE = "use 1 to 128 ASCII letters, digits, `_` and `-`; `-` cannot be the first one"
+"""The hint of messages about other values: they could leave their part of a table's name."""
 
 SourceKind: TypeAlias = Literal["seen", "file", "query"]
 
@@ -18,21 +23,30 @@ class ListSource(Frozen):
     """A list with values from elsewhere.
 
     :param text: the word ``seen``, the path of the file, or the text of the query.
+    :param column: of a file in CSV with a header.
     :param values: ``None`` where they are unknown, as they are without a catalog.
     """
 
     kind: SourceKind
     text: str
     values: tuple[str, ...] | None = None
+    column: str | None = None
 
     @property
     def counted(self) -> str:
         """What checksums count: ``seen``, ``file tenants.csv`` or ``query SELECT …``."""
-        return self.text if self.kind == "seen" else f"{self.kind} {self.text}"
+        if self.kind == "seen":
+            return self.text
+        return f"{self.kind} {self.text}" + (f", column {self.column}" if self.column else "")
 
     def values_of(self, variable: str) -> tuple[str, ...]:
         """The values, or a placeholder where they are unknown."""
         return (f"any_{variable}",) if self.values is None else self.values
+
+
+def is_list_value(text: str) -> bool:
+    """Whether a text from elsewhere can be a value: a part of a name, which it cannot leave."""
+    return _VALUE.fullmatch(text) is not None
 
 
 class ListValues(Frozen):

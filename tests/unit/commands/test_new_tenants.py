@@ -14,7 +14,7 @@ from icemigrate.commands.plan import plan
 from icemigrate.commands.revert import revert
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.commands.status import history
-from icemigrate.errors import ConflictError, Mistakes
+from icemigrate.errors import ConflictError, ExitCode, Mistakes, UsageError
 from icemigrate.execution.failures import Interrupted
 from icemigrate.execution.run import run_plan
 from icemigrate.history.history_io import HistoryWriter
@@ -24,6 +24,7 @@ from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
 from icemigrate.project import open_project
 from icemigrate.wal import EntryKind, Writer
 from tests.support.embedded_project import HISTORY, Embedded
+from tests.support.table_project import TableProject
 
 TRACES = """
 description: Traces
@@ -212,3 +213,97 @@ def test_a_list_of_seen_tenants_needs_a_log(tmp_path: Path) -> None:
     (tmp_path / "icemigrate.yaml").write_text("lists: {tenants: seen}\n", encoding="utf-8")
     (message,) = mistakes(open_project, tmp_path)
     assert message.endswith("the project has no log")
+
+
+FILES = {
+    "tenants.txt": "acme\n\nglobex\n",
+    "tenants.csv": "acme\nglobex\n",
+    "tenants.json": '["acme", "globex"]',
+    "tenants.yaml": "- acme\n- globex\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_has_the_values_of_a_list(tmp_path: Path, name: str) -> None:
+    project = of_file(tmp_path, name, FILES[name])
+    assert planned(project) == [("0001", False, ["otel.acme_traces", "otel.globex_traces"])]
+    # `check` reads the file, too.
+    assert check(open_project(tmp_path)).tables == 2
+
+
+def of_file(folder: Path, name: str, text: str) -> Embedded:
+    """A project whose tenants are in a file."""
+    (folder / "icemigrate.yaml").write_text(f"lists: {{tenants: {{file: {name}}}}}\n", encoding="utf-8")
+    (folder / name).write_text(text, encoding="utf-8")
+    project = Embedded(folder)
+    project.write("0001_traces.yaml", TRACES.replace("seen", "tenants"))
+    return project
+
+
+def test_a_new_line_of_a_file_extends_a_migration(tmp_path: Path) -> None:
+    project = of_file(tmp_path, "tenants.csv", "acme\n")
+    project.apply()
+    (tmp_path / "tenants.csv").write_text("initech\n", encoding="utf-8")
+    assert planned(project) == [("0001", True, ["otel.initech_traces"])]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("tenants.txt", "acme\na.b\n", "2:1: `a.b` cannot be a value of a list"),
+        ("tenants.txt", "acme\nacme\n", "2:1: `acme` occurs twice, first on line 1"),
+        ("tenants.csv", "acme,1\n", "1:1: the row has 2 values"),
+        ("tenants.json", '{"acme": 1}', "1:1: the file is no list"),
+        ("tenants.json", "[[acme]]", "1:2: a value of a list is a text or a whole number"),
+    ],
+)
+def test_errors_of_a_file_have_their_position(tmp_path: Path, name: str, text: str, message: str) -> None:
+    project = of_file(tmp_path, name, text)
+    with pytest.raises(Mistakes) as caught:
+        open_project(project.folder)
+    (found,) = caught.value.diagnostics
+    assert found.place is not None
+    assert f"{found.place.line}:{found.place.column}: {found.message}" == message
+
+
+def test_a_file_is_inside_the_project(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    project = of_file(folder, "tenants.txt", "")
+    (tmp_path / "other.txt").write_text("acme\n", encoding="utf-8")
+    (folder / "tenants.txt").unlink()
+    (folder / "tenants.txt").symlink_to("../other.txt")
+    (message,) = mistakes(open_project, project.folder)
+    assert message.startswith("the file is not read")
+
+
+def test_a_query_has_the_values_of_a_list(tmp_path: Path) -> None:
+    project = TableProject.create(
+        tmp_path, "tables: [{name: ops.tenants, columns: [{name: id, type: string}]}]\n"
+    )
+    (tmp_path / "icemigrate.yaml").write_text(
+        'project: sales\nlists: {tenants: {query: "SELECT id FROM ops.tenants"}}\n', encoding="utf-8"
+    )
+    insert(project, "globex", "acme")
+    project.migrate(2, TRACES.replace("seen", "tenants"))
+    with project.tables() as tables:
+        assert {n for n in ("acme", "globex") if tables.find(tables.parse(f"otel.{n}_traces"))} == {
+            "acme",
+            "globex",
+        }
+    insert(project, "initech")
+    (migration,) = plan(project.project).plan.migrations
+    assert (migration.version, [str(t.declared) for t in migration.tables]) == (
+        "0002",
+        ["otel.initech_traces"],
+    )
+    insert(project, "../x")
+    with pytest.raises(UsageError, match=r"the query of the list `tenants`: `\.\./x` cannot be a value"):
+        plan(project.project)
+
+
+def insert(project: TableProject, *tenants: str) -> None:
+    """Add rows to the table of tenants."""
+    path = project.folder / "rows.csv"
+    path.write_text("\n".join(["id", *tenants]) + "\n", encoding="utf-8")
+    assert project.run("table", "insert", "ops.tenants", "--data", str(path), "--quiet") == ExitCode.OK
