@@ -7,6 +7,7 @@ spellings are suggested only without one, and a destructive command only for a s
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 
 import click
@@ -121,6 +122,7 @@ _DRY = frozenset(
 )
 _LOUD = frozenset(["v", "vv", "verbose", "debug", "d", "trace", "x", "log-level", "stacktrace"])
 _LAST = frozenset(["steps", "step", "count", "n", "number"])
+_CONDITION = re.compile(r"[=<>]|\b(?:is|in|like|between)\b", re.IGNORECASE)
 _EXTRA = re.compile(r"Got unexpected extra arguments? \((.*)\)")
 
 
@@ -153,9 +155,34 @@ def usage_message(error: click.ClickException, args: Sequence[str]) -> str:
         return f"`{error.ctx.command_path}` has no option `{written}`" + (f": {hint}" if hint else "")
     if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option) and error.message:
         return f"`{error.param.opts[-1]}`: {error.message}"
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        return _missing_option(error.param, error.ctx, args)
     if (extra := _EXTRA.match(message)) and (hint := _extra_hint(extra[1], error.ctx.command)):
-        return f"`{error.ctx.command_path}` takes no argument, but got `{extra[1]}`: {hint}"
+        more = "more " if any(isinstance(p, click.Argument) for p in error.ctx.command.params) else ""
+        return f"`{error.ctx.command_path}` takes no {more}argument, but got `{extra[1]}`: {hint}"
     return message
+
+
+def _missing_option(option: click.Option, ctx: click.Context, args: Sequence[str]) -> str:
+    """The message of a missing option; an argument that nothing takes may be its value."""
+    name = option.opts[-1]
+    message = f"`{ctx.command_path}` needs the option `{name} {option.metavar or option.type.name.upper()}`"
+    extra = _extra_arguments(ctx, args)
+    return f"{message}: write `{name} {shlex.quote(extra[0])}`" if extra else message
+
+
+def _extra_arguments(ctx: click.Context, args: Sequence[str]) -> list[str]:
+    """The arguments of a command that none of its parameters takes."""
+    rest = list(args)
+    for word in ctx.command_path.split()[1:]:
+        if word not in rest:
+            return []
+        rest = rest[rest.index(word) + 1 :]
+    try:
+        _, extra, _ = ctx.command.make_parser(ctx).parse_args(rest)
+    except click.UsageError:
+        return []
+    return extra
 
 
 def option_hint(written: str, command: click.Command) -> str | None:
@@ -212,6 +239,8 @@ def _written(name: str, args: Sequence[str]) -> str:
 
 def _extra_hint(extra: str, command: click.Command) -> str | None:
     known = {option for param in command.params for option in param.opts}
+    if "--where" in known and _CONDITION.search(extra):
+        return f"write `--where {shlex.quote(extra)}`"
     if not (extra.isascii() and extra.isdigit()):
         return None
     if "--only" in known:

@@ -20,14 +20,16 @@ from icemigrate.cli.options import format_option, global_options
     help="Iceberg's schema as JSON; the keys of a migration's entry (`columns` and others) as YAML or "
     "JSON; or a Parquet or CSV file with the columns.",
 )
+@click.option("--dry-run", is_flag=True, help="Show the columns and their types, and create nothing.")
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: InvocationOptions, name: str, schema: Path) -> None:
+def command(settings: InvocationOptions, name: str, schema: Path, dry_run: bool) -> None:
     """Create a table that no migration declares.
 
     `icemigrate import NAME` writes a migration that declares it.
     """
     from icemigrate.commands.table_create import table_create
 
-    settings.answer(table_create(settings.open_project(), settings.environment, name, schema))
+    project = settings.open_project()
+    settings.answer(table_create(project, settings.environment, name, schema, dry_run=dry_run))

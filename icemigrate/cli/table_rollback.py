@@ -39,9 +39,10 @@ def command(
     if dry_run or plan.is_unchanged:
         settings.answer(plan)
         return ExitCode.OK
-    show_changes(settings, plan, auto_approve=auto_approve)
-    if not auto_approve and not _QUESTION.is_agreed_to():
-        write_stream("Cancelled: no changes were made.\n", sys.stderr)
-        return ExitCode.ERROR
+    if not auto_approve:  # the result says the same
+        show_changes(settings, plan, auto_approve=False)
+        if not _QUESTION.is_agreed_to():
+            write_stream("Cancelled: no changes were made.\n", sys.stderr)
+            return ExitCode.ERROR
     settings.answer(table_rollback(project, settings.environment, plan))
     return ExitCode.OK

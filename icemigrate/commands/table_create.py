@@ -8,6 +8,7 @@ from pathlib import Path
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files
 from icemigrate.errors import UsageError, os_error_reason
+from icemigrate.frozen import replace
 from icemigrate.iceberg.metadata_parts import current_schema
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
@@ -18,29 +19,51 @@ from icemigrate.results.write_results import CreatedColumn, CreateTableResult
 from icemigrate.system.file_reads import open_named
 from icemigrate.table_data.input_files import find_input_files
 from icemigrate.table_data.load_database import open_load_database
-from icemigrate.table_data.new_table import create_declared, needed_version, table_from_yaml
+from icemigrate.table_data.new_table import (
+    create_declared,
+    needed_version,
+    require_creatable,
+    table_from_yaml,
+)
 from icemigrate.table_data.schema_inference import schema_from_value, schema_of_file
-from icemigrate.table_data.table_session import CurrentTable, TableSession, open_tables
+from icemigrate.table_data.table_session import TableSession, open_tables
 
 _SCHEMA_FILES = (".json", ".yaml", ".yml")
 
 
-def table_create(project: Project, environment: str | None, table: str, schema: Path) -> CreateTableResult:
+def table_create(
+    project: Project, environment: str | None, table: str, schema: Path, *, dry_run: bool = False
+) -> CreateTableResult:
     """Create a table from a schema file, or from the columns of a data file.
 
     :param schema: Iceberg's schema JSON; the keys of a migration's entry as YAML or JSON; or a Parquet or CSV
         file.
+    :param dry_run: only show the table.
     :raises UsageError: there is no such environment or file, migrations declare the table, or it exists.
     :raises Mistakes: the file has errors, or Iceberg's or Spark's rules forbid the table.
     """
     with open_tables(project, environment) as tables:
         declared = tables.parse(table)
-        _require_undeclared(project, declared)
-        made = create_declared(tables, declared, _declared_table(declared, schema), str(schema))
-        return _result(tables, made)
+        _require_undeclared(project, tables, declared)
+        wanted = _declared_table(declared, schema)
+        made = require_creatable(tables, declared, wanted, str(schema))
+        result = CreateTableResult(
+            table=str(declared),
+            name=str(made.name),
+            environment=tables.environment.environment.name,
+            format_version=made.format_version,
+            location=None,
+            columns=_columns(made.schema),
+            is_inferred=".csv" in schema.suffixes or ".tsv" in schema.suffixes,
+        )
+        if dry_run:
+            return result
+        created = create_declared(tables, declared, wanted, str(schema)).metadata
+        columns = _columns(current_schema(created))
+        return replace(result, location=created["location"], columns=columns, done=True)
 
 
-def _require_undeclared(project: Project, declared: TableName) -> None:
+def _require_undeclared(project: Project, tables: TableSession, declared: TableName) -> None:
     """Refuse a table that migrations create.
 
     :raises UsageError: a migration declares it.
@@ -49,9 +72,13 @@ def _require_undeclared(project: Project, declared: TableName) -> None:
         return
     for plan in plan_from_empty(project, load_valid_files(project)).plans:
         if any(declared == table.declared and table.wanted is not None for table in plan.tables):
-            raise UsageError(
-                f"migration {plan.version} declares table `{declared}`", "`icemigrate apply` creates it"
-            )
+            hint = "`icemigrate apply` creates it"
+            if tables.find(declared) is not None:
+                hint = (
+                    f"it exists already: `icemigrate table insert {declared} --data FILE` inserts rows, and "
+                    "`icemigrate new` begins a migration that changes its columns"
+                )
+            raise UsageError(f"migration {plan.version} declares table `{declared}`", hint)
 
 
 def _declared_table(declared: TableName, path: Path) -> Table:
@@ -94,15 +121,5 @@ def _schema_json(text: str) -> object | None:
     return found if isinstance(found, dict) and "fields" in found else None
 
 
-def _result(tables: TableSession, made: CurrentTable) -> CreateTableResult:
-    schema = current_schema(made.metadata)
-    return CreateTableResult(
-        table=str(made.declared),
-        name=str(made.name),
-        environment=tables.environment.environment.name,
-        format_version=made.metadata["format-version"],
-        location=made.metadata["location"],
-        columns=tuple(
-            CreatedColumn(c.id, c.name, format_type(c.type), required=c.required) for c in schema.fields
-        ),
-    )
+def _columns(schema: Schema) -> tuple[CreatedColumn, ...]:
+    return tuple(CreatedColumn(c.id, c.name, format_type(c.type), required=c.required) for c in schema.fields)

@@ -113,14 +113,17 @@ def rollback_table_text(result: RollbackTableResult, style: TerminalStyle) -> st
         return f"Table `{table}` is at snapshot {after.snapshot_id} already.\n"
     verb, way = "went" if result.done else "goes", "forward" if result.is_forward else "back"
     passed = format_count(result.passed, "snapshot")
-    lines = [
-        f"{style.changed('~')} {style.bold(f'table {table}')}: main {verb} {way} {passed}",
-        *_side_line("from", result.before),
-        *_side_line("to", after),
-    ]
+    headline = f"{style.changed('~')} {style.bold(f'table {table}')}: main {verb} {way} {passed}"
+    # A user who approved has just seen both snapshots.
+    lines = (
+        [f"{headline}, to {_snapshot_words(after)}"]
+        if result.done
+        else [headline, *_side_line("from", result.before), *_side_line("to", after)]
+    )
     if result.has_other_schema:
         lines.append("    note: columns stay as they are now; the snapshot was written with another schema")
-    lines.append(style.dim("    Snapshots, tags and other branches stay."))
+    if not result.done:
+        lines.append(style.dim("    Snapshots, tags and other branches stay."))
     if result.before is not None:
         number = result.before.snapshot_id
         undo = f"`icemigrate table rollback {table} --snapshot {number}`"
@@ -130,8 +133,12 @@ def rollback_table_text(result: RollbackTableResult, style: TerminalStyle) -> st
 
 def _side_line(word: str, entry: SnapshotInfo | None) -> Iterator[str]:
     if entry is not None:
-        rows = "" if entry.rows is None else f", {format_count(entry.rows, 'row')}"
-        yield f"    {word:<4} {entry.snapshot_id} ({display.timestamp_text(entry.at)}{rows})"
+        yield f"    {word:<4} {_snapshot_words(entry)}"
+
+
+def _snapshot_words(entry: SnapshotInfo) -> str:
+    rows = "" if entry.rows is None else f", {format_count(entry.rows, 'row')}"
+    return f"{entry.snapshot_id} ({display.timestamp_text(entry.at)}{rows})"
 
 
 def expire_text(result: ExpireResult, style: TerminalStyle) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
+from icemigrate.render.text_columns import text_columns
 from icemigrate.results.write_results import CreateTableResult, InsertResult, RowChangeResult
 
 
@@ -12,12 +13,24 @@ def create_table_text(result: CreateTableResult, style: TerminalStyle) -> str:
     """The new table, and how a project adopts it."""
     name = display.one_line(result.table)
     columns = format_count(len(result.columns), "column")
-    return (
-        f"Created table {name} in {display.one_line(result.environment)}: {columns}, "
-        f"format version {result.format_version}.\n"
-        + style.dim(f"No migration declares it: `icemigrate import {name}` writes one that does.")
-        + "\n"
-    )
+    verb = "Created" if result.done else "Would create"
+    rows = [
+        ("", display.one_line(c.name), display.one_line(c.type), "required" if c.required else "")
+        for c in result.columns
+    ]
+    lines = [
+        f"{verb} table {name} in {display.one_line(result.environment)}: {columns}, "
+        f"format version {result.format_version}.",
+        *text_columns(rows, ("",) * 4, style)[1:],
+    ]
+    if result.is_inferred:
+        lines.append(
+            style.dim("Each type fits all values of the file; `--schema` with YAML sets other types.")
+        )
+    if result.done:
+        hint = f"No migration declares it: `icemigrate import {name}` writes one that does."
+        lines.append(style.dim(hint))
+    return "\n".join(lines) + "\n"
 
 
 def insert_text(result: InsertResult, style: TerminalStyle) -> str:

@@ -22,22 +22,26 @@ class CreatedColumn(Frozen):
 
 
 class CreateTableResult(Frozen):
-    """A new table that no migration declares.
+    """A new table that no migration declares, or one that would be created.
 
     :param table: its name in migration files.
     :param name: its name in the catalog.
     :param environment: where it was created.
     :param format_version: of Iceberg's table format.
-    :param location: of its files.
-    :param columns: in order.
+    :param location: of its files; ``None`` where it is not created.
+    :param columns: in order, with the ids that they have or would get.
+    :param is_inferred: whether the types are those that fit all values of a CSV file.
+    :param done: whether it was created.
     """
 
     table: str
     name: str
     environment: str
     format_version: int
-    location: str
+    location: str | None
     columns: tuple[CreatedColumn, ...]
+    is_inferred: bool = False
+    done: bool = False
 
 
 class InsertResult(Frozen):

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
-from icemigrate.errors import EngineError
+from icemigrate.errors import EngineError, Stopped
 from icemigrate.iceberg.metadata import table_from_json
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.partition_evolution import OldSpecFiles, equivalent_spec_ids
@@ -225,7 +225,7 @@ class ConnectEngine:
             self.session.addTag(tag)
             try:
                 yield
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, Stopped):
                 # Otherwise the server would go on writing rows.
                 with suppress(Exception):
                     self.session.interruptTag(tag)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from icemigrate.execution.connect_start import open_connect_engine, uses_connect
 from icemigrate.execution.spark_start import LazySpark
 from icemigrate.frozen import replace
 from icemigrate.results.snapshot_results import CompactResult
+from icemigrate.spark.interruptible_call import call_interruptibly
 from icemigrate.spark_sql.identifiers import path_sql, quote
 from icemigrate.spark_sql.literals import string_sql
 from icemigrate.table_data.file_lists import open_files, snapshot_or_current
@@ -31,19 +33,19 @@ def plan_compaction(tables: TableSession, name: str, *, where: str | None = None
     :raises MetadataError: a manifest cannot be read.
     """
     table = load_for_rows(tables, name)
-    files = list(open_files(tables, table).of(snapshot_or_current(table, None)))
+    # Counted one by one: a table may have millions of files.
+    counts = Counter(file.content for file in open_files(tables, table).of(snapshot_or_current(table, None)))
     options = ", ".join(f"{string_sql(key)}, {string_sql(value)}" for key, value in _OPTIONS.items())
     parts = [f"table => {string_sql(path_sql((*table.name.namespace, table.name.name)))}"]
     parts += [] if where is None else [f"where => {string_sql(where)}"]
     parts.append(f"options => map({options})")
     catalog = quote(tables.environment.environment.catalog.name)
-    data = sum(file.content == DATA for file in files)
     return CompactResult(
         table=str(table.declared),
         name=str(table.name),
         statement=f"CALL {catalog}.system.rewrite_data_files({', '.join(parts)})",
-        data_files=data,
-        delete_files=len(files) - data,
+        data_files=counts[DATA],
+        delete_files=counts.total() - counts[DATA],
     )
 
 
@@ -58,6 +60,7 @@ def compact(
     """Rewrite small data files, and data files with deleted rows; rows do not change.
 
     Spark does it, because it sorts and writes gigabytes in parallel: it is started unless a session is given.
+    Ctrl-C and ``SIGTERM`` cancel Spark's jobs, unless the commit has begun.
 
     :param name: of the table, as migration files write it.
     :param where: a condition of Spark SQL; only files that may have such rows are rewritten.
@@ -73,8 +76,11 @@ def compact(
     if uses_connect(session.environment, spark):
         ((rewritten, added, size, *_),) = open_connect_engine(session, spark, on_start).ask(plan.statement)
     else:
-        ((rewritten, added, size, *_),) = LazySpark(session, spark, on_start)().ask(
-            plan.statement, f"Rewriting data files of {plan.table}"
+        engine = LazySpark(session, spark, on_start)()
+        ((rewritten, added, size, *_),) = call_interruptibly(
+            engine.session.sparkContext,
+            f"Rewriting data files of {plan.table}",
+            lambda: engine.ask(plan.statement),
         )
     return replace(
         plan,

@@ -57,6 +57,25 @@ def create_declared(
     :param table: with any unique field ids.
     :param where: the file that declares it, for messages.
     """
+    made = require_creatable(session, declared, table, where)
+    name = made.name
+    session.store.create_namespace(name.namespace)
+    commit = creation_commit(made, str(uuid4()), session.store.catalog_properties)
+    try:
+        (stored,) = session.store.commit([commit])
+    except CommitConflict as error:
+        raise UsageError(
+            f"another client created table `{declared}` at the same time", "give the new table another name"
+        ) from error
+    return CurrentTable(declared, name, stored)
+
+
+def require_creatable(session: TableSession, declared: TableName, table: Table, where: str = "") -> Table:
+    """The table that :func:`create_declared` creates, with the field ids that it gets; changes nothing.
+
+    :raises UsageError: there is a table of this name, or the name is reserved.
+    :raises Mistakes: Iceberg's or Spark's rules forbid the table.
+    """
     require_free_name(session.environment, declared)
     name = session.environment.names.table(declared)
     if session.find(declared) is not None:
@@ -74,15 +93,7 @@ def create_declared(
     )
     if found:
         raise Mistakes(found, f"table `{declared}` is not created")
-    session.store.create_namespace(name.namespace)
-    commit = creation_commit(made, str(uuid4()), session.store.catalog_properties)
-    try:
-        (stored,) = session.store.commit([commit])
-    except CommitConflict as error:
-        raise UsageError(
-            f"another client created table `{declared}` at the same time", "give the new table another name"
-        ) from error
-    return CurrentTable(declared, name, stored)
+    return made
 
 
 def needed_version(schema: Schema) -> int:

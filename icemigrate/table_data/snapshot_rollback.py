@@ -25,7 +25,7 @@ def plan_rollback_of_table(table: CurrentTable, snapshot: str | int) -> Rollback
     chosen = choose_snapshot(table, snapshot)
     metadata = table.metadata
     now = get_current_snapshot(table)
-    is_forward = _require_in_line(table, chosen)
+    is_forward = _require_in_line(table, chosen, str(snapshot))
     target = snapshot_info(metadata, chosen.json)
     back = set(ancestor_ids(metadata, None if now is None else now.snapshot_id))
     ahead = set(ancestor_ids(metadata, chosen.snapshot_id))
@@ -75,9 +75,10 @@ def rollback_table(tables: TableSession, name: str, snapshot: str | int) -> Roll
 _MOVED = ("snapshot-id", "type")
 
 
-def _require_in_line(table: CurrentTable, chosen: ChosenSnapshot) -> bool:
+def _require_in_line(table: CurrentTable, chosen: ChosenSnapshot, given: str) -> bool:
     """Whether the snapshot is a descendant of the current one.
 
+    :param given: how the user named the snapshot.
     :raises UsageError: it is neither that nor an ancestor.
     """
     metadata = table.metadata
@@ -88,9 +89,10 @@ def _require_in_line(table: CurrentTable, chosen: ChosenSnapshot) -> bool:
         return True
     line = set(ancestor_ids(metadata, current))
     near = next((id_ for id_ in ancestor_ids(metadata, chosen.snapshot_id) if id_ in line), None)
+    shown = str(chosen.snapshot_id)
+    name = f"snapshot {shown}" if given == shown else f"`{given}` is snapshot {shown}, which"
+    graph = f"`icemigrate table snapshots {table.declared} --graph` draws the ancestors of `{MAIN_BRANCH}`"
     raise UsageError(
-        f"snapshot {chosen.snapshot_id} is neither an ancestor nor a descendant of the current snapshot of "
-        f"table `{table.declared}`",
-        f"`icemigrate table snapshots {table.declared} --graph` draws the ancestors of `{MAIN_BRANCH}`"
-        + ("" if near is None else f"; the nearest one is {near}"),
+        f"{name} is neither an ancestor nor a descendant of the current snapshot of table `{table.declared}`",
+        graph if near is None else f"`--snapshot {near}` is the newest ancestor of both; {graph}",
     )

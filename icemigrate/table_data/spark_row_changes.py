@@ -9,6 +9,7 @@ from icemigrate.errors import UsageError
 from icemigrate.execution.spark_start import LazySpark
 from icemigrate.frozen import replace
 from icemigrate.iceberg.partitioning import UNPARTITIONED, UNSORTED
+from icemigrate.spark.interruptible_call import call_interruptibly
 from icemigrate.spark_sql.identifiers import quote, table_sql
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import load_target
@@ -122,10 +123,8 @@ def _engine(session: TableSession) -> SparkEngine:
 
 
 def _run(engine: SparkEngine, table: CurrentTable, statement: str) -> None:
-    from icemigrate.spark.job_progress import job_activity
-
-    with job_activity(engine.session.sparkContext, f"Changing rows of {table.declared}"):
-        engine.sql(statement)
+    what = f"Changing rows of {table.declared}"
+    call_interruptibly(engine.session.sparkContext, what, lambda: engine.sql(statement))
 
 
 def _table(session: TableSession, table: CurrentTable) -> str:

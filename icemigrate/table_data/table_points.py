@@ -10,6 +10,7 @@ from typing import Any
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.retention import ancestor_ids
 from icemigrate.iceberg.single_values import TIMESTAMP_PATTERN
 from icemigrate.table_data.snapshot_list import snapshot_of, utc_time
 from icemigrate.table_data.table_session import CurrentTable
@@ -179,10 +180,32 @@ def _read_text(table: CurrentTable, text: str) -> ReadPoint:
         return ReadPoint(ref=text)
     if _LIKE_A_TIME.fullmatch(text):
         return ReadPoint(timestamp=parse_timestamp(text))
+    if (relative := _relative_hint(table, text)) is not None:
+        raise _missing(table, text, ("snapshot", "tag", "branch"), relative)
     if number is not None:
         return ReadPoint(snapshot_id=number)
     hint = did_you_mean(text, metadata["refs"]) or _list_hint(table)
     raise _missing(table, text, ("snapshot", "tag", "branch"), hint)
+
+
+_RELATIVE = re.compile(
+    r"(?:(?:main|HEAD|current)?~|-)(?P<count>[0-9]{0,4})|(?:main|HEAD)\^|previous|prev|parent|last",
+    re.IGNORECASE,
+)
+"""How git and other tools name a snapshot before the current one."""
+
+
+def _relative_hint(table: CurrentTable, text: str) -> str | None:
+    """The id of the snapshot that a text such as ``main~1`` means; ``None`` for another text."""
+    match = _RELATIVE.fullmatch(text)
+    if match is None:
+        return None
+    back = int(match["count"] or 1)
+    line = list(ancestor_ids(table.metadata, table.metadata.get("current-snapshot-id")))
+    if not 0 < back < len(line):
+        return _list_hint(table)
+    which = "the one before the current one" if back == 1 else f"{back:,} snapshots before the current one"
+    return f"write the id: `--snapshot {line[back]}` is {which}"
 
 
 def _by_id(table: CurrentTable, snapshot_id: int) -> Mapping[str, Any]:

@@ -88,6 +88,8 @@ def test_the_output_names_the_command_that_declares_it(
     shown = capsys.readouterr().out
     assert shown == (
         "Created table sales.shown in local: 2 columns, format version 2.\n"
+        "  id  long         required\n"
+        "  at  timestamptz\n"
         "No migration declares it: `icemigrate import sales.shown` writes one that does.\n"
     )
     metadata = written.session.load("sales.shown").metadata
@@ -144,4 +146,27 @@ def test_a_declared_table_is_refused(tmp_path, capsys: pytest.CaptureFixture[str
     (tmp_path / "s.yaml").write_text(YAML, encoding="utf-8")
     code = project.run("table", "create", "sales.orders", "--schema", str(tmp_path / "s.yaml"))
     assert code == ExitCode.USAGE
-    assert "migration 0001 declares table `sales.orders`" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "migration 0001 declares table `sales.orders`" in shown
+    assert "`icemigrate apply` creates it" in shown
+    assert project.run("apply", "--auto-approve", "--quiet", "--apply-with", "metadata") == ExitCode.OK
+    project.run("table", "create", "sales.orders", "--schema", str(tmp_path / "s.yaml"))
+    assert "it exists already: `icemigrate table insert sales.orders" in capsys.readouterr().err
+
+
+def test_the_types_of_a_csv_file_are_shown_before_and_after_the_creation(
+    written: WrittenTables, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written.file("c.csv", "id,price,day\n1,1.5,2026-01-31\n")
+    run = written.project.run
+    assert run("table", "create", "sales.seen", "--schema", path, "--dry-run") == ExitCode.OK
+    shown = capsys.readouterr().out
+    assert shown.startswith("Would create table sales.seen in local: 3 columns")
+    types = [line.split() for line in shown.splitlines() if line.startswith("  ")]
+    assert types == [["id", "long"], ["price", "double"], ["day", "date"]]
+    assert "Each type fits all values of the file" in shown
+    assert written.session.find(written.session.parse("sales.seen")) is None
+    assert run("table", "create", "sales.seen", "--schema", path, "--format", "json") == ExitCode.OK
+    document = json.loads(capsys.readouterr().out)
+    assert (document["done"], document["is_inferred"]) == (True, True)
+    assert document["location"]

@@ -103,8 +103,34 @@ def test_a_snapshot_beside_the_line_is_refused_with_the_nearest_ancestor(
     assert project.run("table", "rollback", "sales.orders", "--snapshot", str(ids[2]), "-y") == ExitCode.USAGE
     shown = capsys.readouterr().err
     assert f"snapshot {ids[2]} is neither an ancestor nor a descendant" in shown
-    assert f"the nearest one is {ids[0]}" in shown
+    assert f"`--snapshot {ids[0]}` is the newest ancestor of both" in shown
+    foreign_table(project).manage_snapshots().create_tag(ids[2], "aside").commit()
+    assert project.run("table", "rollback", "sales.orders", "--snapshot", "aside", "-y") == ExitCode.USAGE
+    assert f"`aside` is snapshot {ids[2]}, which is neither" in capsys.readouterr().err
     assert main_id(project) == beside
+
+
+@pytest.mark.parametrize("name", ["previous", "-1", "main~1", "HEAD~", "~1", "main^"])
+def test_a_relative_name_is_answered_with_the_id_of_the_snapshot(
+    line: tuple[TableProject, list[int]], capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    project, ids = line
+    assert project.run("table", "rollback", "sales.orders", "--snapshot", name, "-y") == ExitCode.USAGE
+    assert f"write the id: `--snapshot {ids[1]}` is the one before" in capsys.readouterr().err
+    assert project.run("table", "query", "sales.orders", "--snapshot", "main~2") == ExitCode.USAGE
+    assert f"`--snapshot {ids[0]}` is 2 snapshots before the current one" in capsys.readouterr().err
+
+
+def test_an_approved_rollback_is_shown_once(
+    line: tuple[TableProject, list[int]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    project, ids = line
+    capsys.readouterr()
+    assert project.run("table", "rollback", "sales.orders", "--snapshot", str(ids[1]), "-y") == ExitCode.OK
+    shown = capsys.readouterr().out
+    assert shown.count("main ") == 1
+    assert f"main went back 1 snapshot, to {ids[1]} (" in shown
+    assert f"--snapshot {ids[2]}`" in shown
 
 
 def test_a_write_after_the_question_is_a_conflict(line: tuple[TableProject, list[int]]) -> None:
