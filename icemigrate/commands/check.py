@@ -14,7 +14,7 @@ from icemigrate.commands.spelling_fixes import apply_spelling_fixes, find_spelli
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors, sort_key
 from icemigrate.errors import GitError
 from icemigrate.files.lock_file import FILE_NAME, STALE
-from icemigrate.files.migration_folder import LoadedMigrations
+from icemigrate.files.migration_folder import TESTS_FOLDER, LoadedMigrations
 from icemigrate.files.parse.source_text import shown_path
 from icemigrate.files.read.squashed_files import replaced_by, squash_mistakes
 from icemigrate.frozen import replace
@@ -78,6 +78,7 @@ def check(
         from icemigrate.commands.sql_findings import sql_findings
 
         reported = (*reported, *sql_findings(project, judged, new))
+    reported = (*reported, *_of_tests(project, loaded, are_sound=are_sound))
     older = UnchangedFileFilter(tuple(dict.fromkeys(reported)))
     if leaves_older:
         older = without_unchanged_files(project, older.reported)
@@ -90,6 +91,17 @@ def check(
         older=older.count,
         older_base=older.base,
     )
+
+
+def _of_tests(project: Project, loaded: LoadedMigrations, *, are_sound: bool) -> tuple[Diagnostic, ...]:
+    """What is wrong with the files of tests; their tables are checked where all migration files are valid."""
+    if not (project.migrations_dir / TESTS_FOLDER).is_dir():
+        return ()
+    from icemigrate.commands.test_files import diagnostics_of_tests
+
+    squashed = replaced_by(loaded.migrations)
+    files = [file for file in loaded.migrations if file.version.number not in squashed]
+    return diagnostics_of_tests(project, files if are_sound else None)
 
 
 def _shown_order(found: Diagnostic) -> tuple[bool, tuple[str, int, int, str]]:

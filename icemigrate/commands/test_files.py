@@ -61,22 +61,19 @@ def find_tests(project: Project, filters: Sequence[str]) -> FoundTests:
     :raises UsageError: there is no test, or none that a filter names.
     :raises Mistakes: with all errors of all files, those of migrations too.
     """
-    sources = list(_sources(project))
-    migrations = load_valid_files(project)
+    files = _file_names(project)
+    if not files:
+        hint = "write `tests:` with rows before and after a version; docs/migration-tests.md has an example"
+        folder = project.migrations_dir / TESTS_FOLDER
+        raise UsageError(f"there are no tests in `{shown_path(folder)}`", hint)
+    states = _States(project, load_valid_files(project))
     found, tests, left_out = list[Diagnostic](), list[ReadyTest](), 0
-    states = _States(project, migrations)
-    for source in sources:
-        if isinstance(source, Diagnostic):
-            found.append(source)
-            continue
-        read = read_migration_tests(source)
-        found += read.diagnostics
-        for test in read.tests:
-            ready = _ready(project, test, states, found)
-            if not filters or any(part in f"{source.path} {test.name}" for part in filters):
-                tests.append(ready)
-            else:
-                left_out += 1
+    for source, test in _read_tests(project, files, found):
+        ready = _ready(project, test, states, found)
+        if not filters or any(part in f"{source.path} {test.name}" for part in filters):
+            tests.append(ready)
+        else:
+            left_out += 1
     raise_if_errors(tuple(found))
     if not tests:
         names = ", ".join(f"`{one}`" for one in filters)
@@ -84,19 +81,44 @@ def find_tests(project: Project, filters: Sequence[str]) -> FoundTests:
     return FoundTests(tuple(tests), left_out)
 
 
-def _sources(project: Project) -> Iterator[SourceText | Diagnostic]:
+def diagnostics_of_tests(project: Project, files: Sequence[MigrationFile] | None) -> tuple[Diagnostic, ...]:
+    """What is wrong with the files of tests.
+
+    :param files: the valid migration files that declare the tables; ``None`` to check the syntax alone.
+    :raises IcemigrateError: the folder cannot be read.
+    """
+    found = list[Diagnostic]()
+    tests = [test for _, test in _read_tests(project, _file_names(project), found)]
+    if files is not None:
+        states = _States(project, files)
+        for test in tests:
+            _ready(project, test, states, found)
+    return tuple(found)
+
+
+def _file_names(project: Project) -> list[str]:
     folder = project.migrations_dir / TESTS_FOLDER
     try:
-        names = [n for n in list_names_inside(folder, project.top) if n.lower().endswith(_YAML_FILES)]
+        return [n for n in list_names_inside(folder, project.top) if n.lower().endswith(_YAML_FILES)]
     except FileNotFoundError:
-        names = []
+        return []
     except OSError as error:
         raise IcemigrateError(f"`{shown_path(folder)}` cannot be read: {os_error_reason(error)}") from error
-    if not names:
-        hint = "write `tests:` with rows before and after a version; docs/migration-tests.md has an example"
-        raise UsageError(f"there are no tests in `{shown_path(folder)}`", hint)
+
+
+def _read_tests(
+    project: Project, names: Sequence[str], found: list[Diagnostic]
+) -> Iterator[tuple[SourceText, MigrationTest]]:
+    """The tests of files, each with its file; reports files that cannot be read."""
     for name in names:
-        yield read_source(folder / name, top=project.top)
+        source = read_source(project.migrations_dir / TESTS_FOLDER / name, top=project.top)
+        if isinstance(source, Diagnostic):
+            found.append(source)
+            continue
+        read = read_migration_tests(source)
+        found += read.diagnostics
+        for test in read.tests:
+            yield source, test
 
 
 class _States:

@@ -223,3 +223,25 @@ def test_junit_has_a_case_for_each_test() -> None:
     assert [case.get("name") for case in cases] == ["kept <values>", "lost", "broken"]
     assert [child.tag for case in cases for child in case] == ["failure", "error"]
     assert cases[0].get("time") == "0.900"
+
+
+def test_check_reports_what_is_wrong_with_tests(market: Project) -> None:
+    write(market, "tests: [{name: a, version: 2, expect: {demo.events: []}}]\n", "good.yaml")
+    write(market, "tests: [{name: a, version: 2, expects: {}}]\n", "keys.yaml")
+    write(market, "tests: [{name: a, version: 9, expect: {demo.events: []}}]\n", "version.yaml")
+    write(market, "tests: [\n", "syntax.yaml")
+    places = [(Path(d.place.file), d.code) for d in check(market).diagnostics if d.place is not None]
+    found = {file.name: code for file, code in places if file.parent.name == "tests"}
+    assert found == {
+        "keys.yaml": "unknown-key",
+        "version.yaml": "unknown-version",
+        "syntax.yaml": "yaml-syntax",
+    }
+
+
+def test_check_reads_tests_beside_a_broken_migration(market: Project) -> None:
+    write(market, "tests: [{name: a, version: 2, expects: {}}]\n")
+    Embedded(market.root).write("0002_rename.yaml", "tables: [{name: demo.events, renames: {nope: x}}]\n")
+    codes = [d.code for d in check(market).diagnostics]
+    assert "unknown-key" in codes
+    assert len(codes) > 1
