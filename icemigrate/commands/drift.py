@@ -12,6 +12,7 @@ from icemigrate.commands.names_to_load import existing_namespaces
 from icemigrate.commands.out_of_order import OutOfOrderCheck
 from icemigrate.commands.plan import planning_context
 from icemigrate.commands.project_files import file_errors_first, load_unapplied
+from icemigrate.commands.undeclared_tables import count_undeclared_tables
 from icemigrate.commands.unlock import unfinished_run_texts
 from icemigrate.errors import CatalogError
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
@@ -94,7 +95,8 @@ def drift(project: Project, environment: str | None = None, tables: Iterable[str
     with file_errors_first(project), open_environment(project, environment) as session:
         history = session.history()
         loaded = load_unapplied(project, history.applied)
-        met = compare_recorded_tables(session, history, tables)
+        named = list(tables)
+        met = compare_recorded_tables(session, history, named)
         wanted = pending_state(session, history, loaded.files) if any(has_drift(m) for m in met) else None
         past = _recorded_past(session, history, met)
         found = [_table(session, history, m, wanted, past) for m in met]
@@ -106,6 +108,7 @@ def drift(project: Project, environment: str | None = None, tables: Iterable[str
             recorded=bool(history.state.tables),
             tables=tuple(t for t in found if t.state != "there" or t.facts or t.notes),
             interrupted=unfinished_run_texts(history),
+            undeclared=None if named else count_undeclared_tables(session, history, loaded.files),
         )
         if not result.drifted:
             return result

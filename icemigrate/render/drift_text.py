@@ -28,6 +28,15 @@ def drift_text(result: DriftResult, style: TerminalStyle) -> str:
     if result.drifted:
         ends = [*(";" for _ in result.resolutions[1:]), "."]
         lines += [f"  {one_line(text)}{end}" for text, end in zip(result.resolutions, ends, strict=False)]
+    if result.undeclared:
+        others = format_count(result.undeclared, "table")
+        verb = "is" if result.undeclared == 1 else "are"
+        lines.append(
+            style.dim(
+                f"note: {others} in the namespaces of these tables {verb} not declared: `icemigrate import` "
+                "declares them"
+            )
+        )
     if result.interrupted:
         lines.append(style.bad(interrupted_line(result.interrupted)))
     return "\n".join(lines) + "\n"

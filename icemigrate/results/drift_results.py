@@ -79,6 +79,8 @@ class DriftResult(Frozen):
     :param tables: differing tables.
     :param interrupted: versions with a run that began and has no outcome, each with its command.
     :param resolutions: what a user can do about the drift, each tried by planning.
+    :param undeclared: number of further tables in the namespaces of the recorded ones, which are no drift;
+        ``None`` where only some tables were compared, or the catalog does not list them.
     """
 
     project: str
@@ -89,6 +91,7 @@ class DriftResult(Frozen):
     tables: tuple[TableDrift, ...] = ()
     interrupted: tuple[str, ...] = ()
     resolutions: tuple[str, ...] = ()
+    undeclared: Count | None = None
 
     @property
     def drifted(self) -> bool:

@@ -490,3 +490,19 @@ def test_accepting_says_which_rollbacks_it_ends(shop: Embedded) -> None:
         "after 0003 is applied, `rollback --only 0002` is refused: both change "
         "db.t properties write.target-file-size-bytes"
     )
+
+
+def test_undeclared_tables_of_declared_namespaces_are_counted_but_are_no_drift(shop: Embedded) -> None:
+    assert told(shop).undeclared == 0
+    for text in ("db.other", "elsewhere.other"):
+        name = TableName.parse(text)
+        shop.engine.tables[name] = replace(shop.engine.tables[T], name=name, uuid=None)
+    shop.save()
+    found = told(shop)
+    assert (found.undeclared, found.drifted) == (1, False)
+    assert "note: 1 table in the namespaces of these tables is not declared: `icemigrate import`" in render(
+        found
+    )
+    assert told(shop, "db.t").undeclared is None
+    shop.write("0003_other.yaml", "tables: [{name: db.other, columns: [{name: id, type: long}]}]\n")
+    assert told(shop).undeclared == 0
