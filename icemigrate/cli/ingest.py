@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,7 +32,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 
 @click.command("ingest")
-@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.argument("log", required=False, type=click.Path(path_type=str))
 @click.option(
     "--from",
     "sources",
@@ -58,7 +57,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 )
 @click.option(
     "--checkpoint",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=str),
     metavar="FOLDER",
     help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
 )
@@ -96,11 +95,11 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 @pass_settings
 def command(
     settings: InvocationOptions,
-    log: Path | None,
+    log: str | None,
     sources: tuple[str, ...],
     tables: tuple[str, ...],
     quarantine: str | None,
-    checkpoint: Path | None,
+    checkpoint: str | None,
     once: bool,
     interval_s: float | None,
     retention_s: float | None,
@@ -109,10 +108,11 @@ def command(
 ) -> ExitCode:
     """Drain a write-ahead log of OpenTelemetry data into the tables of its tenants, with Spark.
 
-    LOG is the folder of the segments that `icemigrate.wal.Writer` writes; without it, the project file names
-    the log below `pipeline`.  `--from` copies files of the OpenTelemetry Collector into it.  Each batch is
-    one snapshot of each table, and each entry is in one snapshot, also if the command is killed.  Entries
-    whose table has a problem stay in the log, and the next run tries them again.
+    LOG is the folder of the segments that `icemigrate.wal.Writer` writes, or its URL, such as
+    `s3://bucket/log`; without it, the project file names the log below `pipeline`.  The `storage` of the
+    environment signs in to a URL.  `--from` copies files of the OpenTelemetry Collector into the log.  Each
+    batch is one snapshot of each table, and each entry is in one snapshot, also if the command is killed.
+    Entries whose table has a problem stay in the log, and the next run tries them again.
 
     Ctrl-C and SIGTERM end the command after the current batch.  Exits with 1 if entries stay in the log.
     """

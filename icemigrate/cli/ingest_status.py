@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import click
 
@@ -13,25 +12,30 @@ from icemigrate.errors import ExitCode
 
 
 @click.command("status")
-@click.argument("log", required=False, type=click.Path(path_type=Path))
+@click.argument("log", required=False, type=click.Path(path_type=str))
 @click.option(
     "--checkpoint",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=str),
     metavar="FOLDER",
     help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
 )
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: InvocationOptions, log: Path | None, checkpoint: Path | None) -> ExitCode:
+def command(settings: InvocationOptions, log: str | None, checkpoint: str | None) -> ExitCode:
     """Show what waits in a write-ahead log, and what is drained, by tenant and kind.
 
-    LOG is the folder of the segments; without it, the project file names the log below `pipeline`.  The
-    command reads the log and the checkpoint, not the tables; it needs no Java, and can run beside `ingest`.
+    LOG is the folder of the segments, or its URL; without it, the project file names the log below
+    `pipeline`.  The command reads the log and the checkpoint, not the tables; it needs no Java, and can run
+    beside `ingest`.
     """
+    from icemigrate.commands.ingest import storage_of
     from icemigrate.commands.ingest_status import ingest_status
     from icemigrate.project.tenant_tables import log_of
 
-    folder, progress = log_of(settings.open_project(may_be_new=True).pipeline, log, checkpoint)
+    project = settings.open_project(may_be_new=True)
+    folder, progress = log_of(
+        project.pipeline, log, checkpoint, lambda: storage_of(project, settings.environment)
+    )
     settings.answer(ingest_status(folder, progress, time.time_ns()))
     return ExitCode.OK

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
 
 from icemigrate.commands.ingest_reports import ReportSettings, report_run
@@ -16,7 +18,7 @@ from icemigrate.pipeline.batch_result import BatchResult
 from icemigrate.pipeline.ingest_stream import IngestSettings, ingest
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.run_totals import RunTotals, deferred_entries
-from icemigrate.project import Project
+from icemigrate.project import Project, choose_environment, storage_properties
 from icemigrate.project.listen_address import parse_listen_address
 from icemigrate.project.telemetry_sources import parse_sources
 from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
@@ -24,7 +26,9 @@ from icemigrate.results.ingest_results import IngestResult
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.table_session import TableSession, open_tables
-from icemigrate.wal.log_folder import LogError, create_folder, lock_log
+from icemigrate.wal.log_folder import LogError, create_folder
+from icemigrate.wal.log_lock import lock_log
+from icemigrate.wal.storage_path import AnyPath
 
 
 class IngestRequest(Frozen):
@@ -37,10 +41,10 @@ class IngestRequest(Frozen):
     :param sources: addresses, such as ``file:otel/traces.json?tenant=acme``.
     """
 
-    log: Path | None = None
+    log: str | PathLike[str] | None = None
     tables: tuple[str, ...] = ()
     quarantine: str | None = None
-    checkpoint: Path | None = None
+    checkpoint: str | PathLike[str] | None = None
     interval_s: float | None = None
     retention_s: float | None = None
     metrics_address: str | None = None
@@ -68,7 +72,7 @@ def ingest_log(
     :raises CatalogError: the catalog cannot be reached.
     :raises EngineError: Spark or the storage failed; the next run repeats the batch.
     """
-    settings = ingest_settings(project, request)
+    settings = ingest_settings(project, request, environment)
     reporting = report_settings(project, request)
     totals = RunTotals()
 
@@ -80,7 +84,7 @@ def ingest_log(
     if settings.sources:
         _create_log(settings.log)
     with (
-        lock_log(settings.log),
+        lock_log(settings.log) as lock,
         report_run(reporting, settings.log, settings.checkpoint, notice) as reports,
         open_tables(project, environment) as session,
     ):
@@ -88,7 +92,7 @@ def ingest_log(
         engine = engine_of(session.environment, None, before_start)
         reports.started()
         create_tables = TenantTableCreation(project, session, engine.session)
-        removed = ingest(session, engine.session, settings, remember, is_stopping, create_tables)
+        removed = ingest(session, engine.session, settings, remember, is_stopping, create_tables, lock)
         deferred = deferred_entries(settings.log, settings.checkpoint)
         return IngestResult(
             project=project.name,
@@ -101,7 +105,9 @@ def ingest_log(
         )
 
 
-def ingest_settings(project: Project, request: IngestRequest) -> IngestSettings:
+def ingest_settings(
+    project: Project, request: IngestRequest, environment: str | None = None
+) -> IngestSettings:
     """What a run drains: the arguments, and the project file where they give nothing.
 
     :raises UsageError: an argument is wrong, or neither gives the log or a table.
@@ -111,7 +117,7 @@ def ingest_settings(project: Project, request: IngestRequest) -> IngestSettings:
     tables = tenant_tables(request.tables or written)
     quarantine = _quarantine(request.quarantine or given.quarantine, tables)
     retention_s = None if given.retention is None else given.retention.total_seconds()
-    log, checkpoint = log_of(given, request.log, request.checkpoint)
+    log, checkpoint = log_of(given, request.log, request.checkpoint, lambda: storage_of(project, environment))
     return IngestSettings(
         log,
         checkpoint,
@@ -136,13 +142,21 @@ def report_settings(project: Project, request: IngestRequest) -> ReportSettings:
     )
 
 
-def _create_log(folder: Path) -> None:
+def _create_log(folder: AnyPath) -> None:
     try:
         create_folder(folder)
     except OSError as error:
         raise LogError(
             f"the log {folder} cannot be created: {os_error_reason(error)}", "give another folder"
         ) from error
+
+
+def storage_of(project: Project, environment: str | None) -> dict[str, str]:
+    """How an environment signs in to its storage, by PyIceberg's keys.
+
+    :raises: as :func:`~icemigrate.project.choose_environment`.
+    """
+    return storage_properties(choose_environment(project, environment, dict(os.environ)))
 
 
 def _quarantine(written: str, tables: TenantTables) -> TableName:

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen
@@ -17,6 +16,7 @@ from icemigrate.pipeline.metrics_server import serve_metrics
 from icemigrate.pipeline.pipeline_metrics import PipelineMetrics
 from icemigrate.pipeline.run_health import RunHealth
 from icemigrate.project.listen_address import ListenAddress
+from icemigrate.wal.storage_path import AnyPath
 
 _LAG_SECONDS = 15
 """How often the lag is measured."""
@@ -54,8 +54,8 @@ class RunReports:
 @contextmanager
 def report_run(
     settings: ReportSettings,
-    log: Path,
-    checkpoint: Path,
+    log: AnyPath,
+    checkpoint: AnyPath,
     notice: Callable[[str], None] = lambda text: None,
 ) -> Iterator[RunReports]:
     """Report on a run, until the block ends.

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from icemigrate.errors import EngineError
 from icemigrate.pipeline.drained_segments import drained_segments
 from icemigrate.pipeline.drained_totals import DrainedTotals, TenantTotals, read_complete_totals
 from icemigrate.pipeline.waiting_entries import WaitingEntries, waiting_entries
 from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus
+from icemigrate.wal.storage_path import AnyPath
 
 DEFAULT_CHECKPOINT = "checkpoint"
 """The folder in the log."""
 _TRIES = 20
 
 
-def ingest_status(log: Path, checkpoint: Path | None, now_ns: int) -> IngestStatus:
+def ingest_status(log: AnyPath, checkpoint: AnyPath | None, now_ns: int) -> IngestStatus:
     """Count the entries of a log by tenant and kind.
 
     :param checkpoint: of the runs that drain it; ``None`` for the folder ``checkpoint`` in the log.
@@ -44,7 +43,7 @@ def ingest_status(log: Path, checkpoint: Path | None, now_ns: int) -> IngestStat
     )
 
 
-def _read(log: Path, checkpoint: Path) -> tuple[int, DrainedTotals, tuple[WaitingEntries, ...]]:
+def _read(log: AnyPath, checkpoint: AnyPath) -> tuple[int, DrainedTotals, tuple[WaitingEntries, ...]]:
     """The number of the last complete batch, the totals up to it, and what waits after it.
 
     :raises EngineError: the checkpoint cannot be read, or batches complete faster than the log is read.

@@ -21,6 +21,7 @@ from icemigrate.files.read.list_sources import (
 )
 from icemigrate.frozen import replace
 from icemigrate.history.history_properties import History
+from icemigrate.project import storage_properties
 from icemigrate.project.project_values import Project
 
 
@@ -86,8 +87,9 @@ def _values(
     # A tenant that the log had once stays one: its segments and the totals can be removed.
     recorded = (one for applied in history.applied for one in applied.list_values if one.name == name)
     known = dict.fromkeys(value for one in recorded for value in one.values)
-    now = seen_tenants(session.project.pipeline) if seen is None else seen
-    return tuple({**known, **dict.fromkeys(now)})
+    if seen is None:
+        seen = seen_tenants(session.project.pipeline, storage_properties(session.environment))
+    return tuple({**known, **dict.fromkeys(seen)})
 
 
 def _queried(session: EnvironmentSession, name: str, text: str) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from itertools import chain
-from pathlib import Path
 
 import msgspec
 
@@ -32,7 +31,6 @@ from icemigrate.pipeline.collector_files import (
 )
 from icemigrate.pipeline.collector_records import Position, Record, read_records
 from icemigrate.project.telemetry_sources import FileSource
-from icemigrate.system.file_writes import replace_durable
 from icemigrate.wal.entries import Entry, UnreadableBytes
 from icemigrate.wal.log_folder import (
     SEALED,
@@ -44,6 +42,7 @@ from icemigrate.wal.log_folder import (
     sealed_segments,
     write_sealed,
 )
+from icemigrate.wal.storage_path import AnyPath, replace_file
 
 COLLECTOR = "collector"
 _PROGRESS = "progress.json"
@@ -67,7 +66,7 @@ class CollectedProgress(Frozen):
     files: Mapping[str, FileProgress] = msgspec.field(default_factory=dict)
 
 
-def collect(sources: Iterable[FileSource], log: Path, most: int | None = None) -> int:
+def collect(sources: Iterable[FileSource], log: AnyPath, most: int | None = None) -> int:
     """Copy what the Collector has written since the last call.
 
     The caller is the only process that drains the log.
@@ -99,7 +98,7 @@ def collect(sources: Iterable[FileSource], log: Path, most: int | None = None) -
     return count
 
 
-def read_progress(folder: Path) -> CollectedProgress:
+def read_progress(folder: AnyPath) -> CollectedProgress:
     """The progress in the folder of a log.
 
     :raises LogError: it cannot be read.
@@ -184,7 +183,7 @@ class _Collection:
                 yield UnreadableBytes(part.payload, f"{place}: {part.problem}")
 
 
-def _finish_last(log: Path, folder: Path) -> CollectedProgress:
+def _finish_last(log: AnyPath, folder: AnyPath) -> CollectedProgress:
     """Move the last segment into the log, if a process did not, and remove one that no progress names."""
     progress = read_progress(folder)
     remove_abandoned(folder)
@@ -194,21 +193,21 @@ def _finish_last(log: Path, folder: Path) -> CollectedProgress:
     return progress
 
 
-def _publish(log: Path, folder: Path, progress: CollectedProgress) -> None:
+def _publish(log: AnyPath, folder: AnyPath, progress: CollectedProgress) -> None:
     """Move the segment of the progress into the log."""
     path = folder / f"{progress.number}{SEALED}"
     if path.exists():
         move_segment(path, log / progress.segment)
 
 
-def _write_progress(folder: Path, progress: CollectedProgress) -> None:
+def _write_progress(folder: AnyPath, progress: CollectedProgress) -> None:
     try:
-        replace_durable(folder / _PROGRESS, msgspec.json.encode(progress))
+        replace_file(folder / _PROGRESS, msgspec.json.encode(progress))
     except OSError as error:
         raise _unusable(folder, error) from error
 
 
-def _unusable(folder: Path, error: OSError) -> LogError:
+def _unusable(folder: AnyPath, error: OSError) -> LogError:
     return LogError(
         f"the folder {folder} cannot be written: {os_error_reason(error)}",
         "check the free space, and the right to write there",

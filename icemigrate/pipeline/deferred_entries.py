@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from icemigrate.otlp.telemetry_rows import is_readable
@@ -22,14 +21,17 @@ from icemigrate.wal.log_folder import (
     sealed_segments,
     write_sealed,
 )
+from icemigrate.wal.storage_path import AnyPath
 
 DEFERRED = "deferred"
 TAKEN_BACK = "0-"
 """Begins the name of a deferred segment that is in the log again."""
 DEFERRED_COLUMNS = "entries long"
+_SEGMENT_BYTES = 64 * 1024 * 1024
+"""Payloads of one segment, which a task has in memory where the log is on a remote storage."""
 
 
-def defer_entries(entries: Any, query: str, number: int, log: Path) -> int:
+def defer_entries(entries: Any, query: str, number: int, log: AnyPath) -> int:
     """Write entries to deferred segments, which replace those of an earlier attempt of the batch.
 
     :param entries: a ``DataFrame`` with the columns of
@@ -41,11 +43,13 @@ def defer_entries(entries: Any, query: str, number: int, log: Path) -> int:
     """
     create_folder(log / DEFERRED)
     prefix = f"{query}-{number}"
-    deferred = entries.mapInArrow(partial(_write_segment, log / DEFERRED, prefix), DEFERRED_COLUMNS).collect()
+    deferred = entries.mapInArrow(
+        partial(_write_segments, log / DEFERRED, prefix), DEFERRED_COLUMNS
+    ).collect()
     return sum(row.entries for row in deferred)
 
 
-def drop_deferred(query: str, number: int, log: Path) -> None:
+def drop_deferred(query: str, number: int, log: AnyPath) -> None:
     """Remove what an earlier attempt of a batch deferred."""
     for path in _deferred_segments(log):
         if path.name.startswith(f"{query}-{number}-"):
@@ -53,7 +57,7 @@ def drop_deferred(query: str, number: int, log: Path) -> None:
 
 
 def take_back(
-    query: str, complete: int, log: Path, is_due: Callable[[int], bool] = lambda number: True
+    query: str, complete: int, log: AnyPath, is_due: Callable[[int], bool] = lambda number: True
 ) -> int:
     """Move deferred segments of complete batches back into the log.
 
@@ -73,7 +77,7 @@ def take_back(
     return count
 
 
-def waiting_segments(query: str | None, complete: int, log: Path) -> tuple[Path, ...]:
+def waiting_segments(query: str | None, complete: int, log: AnyPath) -> tuple[AnyPath, ...]:
     """The deferred segments whose entries no other segment has: not those of a batch that is not complete.
 
     :param query: the id of the stream; ``None`` before its first run.
@@ -86,34 +90,42 @@ def waiting_segments(query: str | None, complete: int, log: Path) -> tuple[Path,
     return tuple(path for path, number in numbers if number is None or number <= complete)
 
 
-def _batch_of(path: Path, query: str) -> int | None:
+def _batch_of(path: AnyPath, query: str) -> int | None:
     """The number of a segment's batch; ``None`` where the segment is of another stream."""
     number = path.name.removeprefix(f"{query}-").partition("-")[0]
     return int(number) if path.name.startswith(f"{query}-") and number.isdigit() else None
 
 
-def _deferred_segments(log: Path) -> tuple[Path, ...]:
+def _deferred_segments(log: AnyPath) -> tuple[AnyPath, ...]:
     folder = log / DEFERRED
     return sealed_segments(folder) if folder.is_dir() else ()
 
 
-def _write_segment(folder: Path, prefix: str, batches: Iterable[Any]) -> Iterator[Any]:
-    """Write the entries of one task as one segment."""
+def _write_segments(folder: AnyPath, prefix: str, batches: Iterable[Any]) -> Iterator[Any]:
+    """Write the entries of one task as segments."""
     import pyarrow as pa
     from pyspark import TaskContext
 
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
     count = 0
-
-    def entries() -> Iterator[Entry]:
-        nonlocal count
-        for row in (row for batch in batches for row in batch.to_pylist()):
-            kind, encoding = EntryKind(row["kind"]), PayloadEncoding(row["encoding"])
-            if not is_readable(row["payload"], kind, encoding):
-                continue  # the quarantine has it
-            count += 1
-            yield Entry(row["tenant"], kind, row["time_ns"], row["payload"], encoding)
-
-    write_sealed(folder / f"{prefix}-{task:05}{SEALED}", entries())
+    for part, entries in enumerate(_parts(batches)):
+        write_sealed(folder / f"{prefix}-{task:05}{part:03}{SEALED}", entries)
+        count += len(entries)
     yield pa.record_batch([pa.array([count], pa.int64())], names=["entries"])
+
+
+def _parts(batches: Iterable[Any]) -> Iterator[list[Entry]]:
+    """The entries that can be read, as many as a segment has; the quarantine has the others."""
+    part, size = list[Entry](), 0
+    for row in (row for batch in batches for row in batch.to_pylist()):
+        kind, encoding = EntryKind(row["kind"]), PayloadEncoding(row["encoding"])
+        if not is_readable(row["payload"], kind, encoding):
+            continue
+        part.append(Entry(row["tenant"], kind, row["time_ns"], row["payload"], encoding))
+        size += len(row["payload"])
+        if size >= _SEGMENT_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part

@@ -8,28 +8,30 @@ later batch.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
-from icemigrate.pipeline.stream_checkpoint import complete_segments, last_complete, make_durable
-from icemigrate.wal.log_folder import remove_segment, sealed_segments
+from icemigrate.pipeline.segment_lists import SegmentLists
+from icemigrate.pipeline.stream_checkpoint import (
+    complete_segments,
+    last_complete,
+    make_durable,
+    source_number,
+)
+from icemigrate.wal.log_folder import SegmentFile, remove_segment, sealed_files
+from icemigrate.wal.storage_path import AnyPath, StoragePath
 
 
-def drained_segments(log: Path, checkpoint: Path, complete: int) -> tuple[Path, ...]:
+def drained_segments(log: AnyPath, checkpoint: AnyPath, complete: int) -> tuple[AnyPath, ...]:
     """The sealed segments of complete batches, the oldest first.
 
     :param complete: the number of the last complete batch; -1 for none.
     :raises LogError: the log cannot be read.
     :raises EngineError: the checkpoint cannot be read.
     """
-    # As Spark writes paths: without `..`, and with symbolic links.
-    folder = Path(os.path.normpath(log.absolute()))
-    found = complete_segments(checkpoint, complete)
-    return tuple(path for path in sealed_segments(log) if folder / path.name in found)
+    return tuple(one.path for one in _drained_files(log, checkpoint, complete))
 
 
-def remove_drained(log: Path, checkpoint: Path, retention_s: float, now_s: float) -> int:
+def remove_drained(log: AnyPath, checkpoint: AnyPath, retention_s: float, now_s: float) -> int:
     """Remove the drained segments that were sealed before a time.
 
     :param retention_s: how long a segment stays after it was sealed, in seconds.
@@ -38,9 +40,9 @@ def remove_drained(log: Path, checkpoint: Path, retention_s: float, now_s: float
     :raises LogError: a segment cannot be removed.
     :raises EngineError: the checkpoint cannot be read or made durable.
     """
-    drained = drained_segments(log, checkpoint, last_complete(checkpoint))
-    expired = tuple(_sealed_before(drained, now_s - retention_s))
-    if expired:
+    drained = _drained_files(log, checkpoint, last_complete(checkpoint))
+    expired = tuple(one.path for one in drained if one.sealed_s <= now_s - retention_s)
+    if expired and isinstance(checkpoint, Path):
         # Without it, a power failure could bring back a batch whose segments are removed.
         make_durable(checkpoint)
     for path in expired:
@@ -48,8 +50,13 @@ def remove_drained(log: Path, checkpoint: Path, retention_s: float, now_s: float
     return len(expired)
 
 
-def _sealed_before(segments: Iterable[Path], time_s: float) -> Iterator[Path]:
-    for path in segments:
-        with suppress(FileNotFoundError):  # another program removed it
-            if path.stat().st_mtime <= time_s:
-                yield path
+def _drained_files(log: AnyPath, checkpoint: AnyPath, complete: int) -> tuple[SegmentFile, ...]:
+    if complete < 0:
+        return ()
+    if isinstance(log, StoragePath):
+        names = SegmentLists(checkpoint).names_until(source_number(checkpoint, complete))
+        return tuple(one for one in sealed_files(log) if one.path.name in names)
+    # As Spark writes paths: without `..`, and with symbolic links.
+    folder = Path(os.path.normpath(log.absolute()))
+    found = complete_segments(checkpoint, complete)
+    return tuple(one for one in sealed_files(log) if folder / one.path.name in found)

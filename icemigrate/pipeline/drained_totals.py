@@ -10,7 +10,6 @@ Rates are of the current window of five minutes and the one before it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import msgspec
 
@@ -18,7 +17,7 @@ from icemigrate.errors import EngineError, os_error_reason
 from icemigrate.frozen import Frozen, replace
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.stream_checkpoint import last_complete
-from icemigrate.system.file_writes import replace_durable
+from icemigrate.wal.storage_path import AnyPath, replace_file
 
 _FOLDER = "totals"
 _KEPT = 2
@@ -74,7 +73,7 @@ class DrainedTotals(Frozen):
 
 
 def record_totals(
-    checkpoint: Path, number: int, tables: Iterable[TableBatch], began_s: float, now_s: float
+    checkpoint: AnyPath, number: int, tables: Iterable[TableBatch], began_s: float, now_s: float
 ) -> None:
     """Write the totals with a batch.
 
@@ -100,7 +99,7 @@ def record_totals(
     written = replace(windows, tenants=tuple(totals.values()), recent_rows=windows.recent_rows + rows)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        replace_durable(folder / f"{number}.json", msgspec.json.encode(written))
+        replace_file(folder / f"{number}.json", msgspec.json.encode(written))
         for other in _numbers(folder):
             if other <= number - _KEPT:
                 _path(folder, other).unlink(missing_ok=True)
@@ -111,7 +110,7 @@ def record_totals(
         ) from error
 
 
-def read_totals(checkpoint: Path, number: int) -> DrainedTotals | None:
+def read_totals(checkpoint: AnyPath, number: int) -> DrainedTotals | None:
     """The totals up to a batch; ``None`` where they are not kept.
 
     :raises EngineError: they cannot be read.
@@ -129,7 +128,7 @@ def read_totals(checkpoint: Path, number: int) -> DrainedTotals | None:
         ) from error
 
 
-def read_complete_totals(checkpoint: Path) -> tuple[int, DrainedTotals]:
+def read_complete_totals(checkpoint: AnyPath) -> tuple[int, DrainedTotals]:
     """The totals up to the last complete batch, also beside a running stream.
 
     :returns: the number of that batch, -1 for none, and the totals.
@@ -179,11 +178,12 @@ def _added(before: TenantTotals, table: TableBatch, now_s: float) -> TenantTotal
     return replace(found, problem=table.problem, problem_since_s=since_s, failures=before.failures + 1)
 
 
-def _numbers(folder: Path) -> list[int]:
+def _numbers(folder: AnyPath) -> list[int]:
     if not folder.is_dir():
         return []
-    return [int(path.stem) for path in folder.glob("*.json") if path.stem.isdigit()]
+    names = [path.name.removesuffix(".json") for path in folder.iterdir() if path.name.endswith(".json")]
+    return [int(name) for name in names if name.isdigit()]
 
 
-def _path(folder: Path, number: int) -> Path:
+def _path(folder: AnyPath, number: int) -> AnyPath:
     return folder / f"{number}.json"

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.errors import CatalogError, EngineError
@@ -22,6 +21,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
+from icemigrate.pipeline.checkpoint_copy import StreamCheckpoint, stream_checkpoint
 from icemigrate.pipeline.collected_segments import collect
 from icemigrate.pipeline.created_tables import CreatedTables, CreateTables, create_none
 from icemigrate.pipeline.deferred_entries import defer_entries, drop_deferred, take_back
@@ -34,21 +34,23 @@ from icemigrate.pipeline.entry_files import (
     file_batches,
     read_result,
 )
-from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
+from icemigrate.pipeline.stream_source import stream_source
 from icemigrate.pipeline.table_retries import TableRetries
 from icemigrate.project.telemetry_sources import FileSource
 from icemigrate.project.tenant_tables import TenantTables
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.table_data.table_session import TableSession
 from icemigrate.table_data.writable_tables import reserved_of
-from icemigrate.wal.log_folder import SEALED, seal_abandoned
+from icemigrate.wal.log_folder import seal_abandoned
+from icemigrate.wal.log_lock import LogLock
+from icemigrate.wal.storage_path import AnyPath
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SOURCE = "path string, modificationTime timestamp, length long, content binary"
-"""The columns of Spark's source ``binaryFile``."""
+_BATCHES_IN_CHECKPOINT = 10
+"""Of which Spark keeps offsets: a checkpoint on a remote storage is copied at the start of a run."""
 _MAINTENANCE_SECONDS = 60
 """How often a continuous run seals what killed writers left, and removes old segments."""
 _CLOCK_SECONDS = 300
@@ -71,8 +73,8 @@ class IngestSettings(Frozen):
     :param sources: of telemetry that the run copies into the log.
     """
 
-    log: Path
-    checkpoint: Path
+    log: AnyPath
+    checkpoint: AnyPath
     tables: TenantTables
     quarantine: TableName
     segments_per_batch: int = 64
@@ -88,19 +90,22 @@ def ingest(
     on_batch: Callable[[BatchResult], None],
     is_stopping: threading.Event | None = None,
     create_tables: CreateTables = create_none,
+    lock: LogLock | None = None,
 ) -> int:
     """Drain the log.
 
     :param on_batch: called after each batch.
     :param create_tables: called in a batch with tables that took no entries.
     :param is_stopping: ends the run after the current batch when it is set.
+    :param lock: of the log; a batch of a process that lost it changes no table.
     :returns: how many drained segments are removed.
     :raises LogError: the log or a source cannot be read.
     :raises IcemigrateError: the catalog, the storage or Spark failed; the next run repeats the batch.
     """
     _return_segments(settings)
     _collect(settings)
-    batches = _Batches(session, settings, on_batch, create_tables)
+    checkpoint = stream_checkpoint(settings.checkpoint)
+    batches = _Batches(session, settings, on_batch, create_tables, checkpoint, lock or LogLock())
     stopping = is_stopping or threading.Event()
     try:
         with convert_java_errors():
@@ -115,6 +120,8 @@ def ingest(
         if batches.failure is not None:
             raise batches.failure from None  # Spark has only its text, below those of its own calls
         raise
+    finally:
+        checkpoint.close()
     return removed + _remove_drained(settings)
 
 
@@ -125,18 +132,22 @@ def _drain(
 
     :returns: how many drained segments are removed.
     """
+    batches.source = stream_source(settings.log, settings.checkpoint, settings.segments_per_batch)
+    if settings.interval_s is None and batches.is_drained():
+        return 0
     query = _start(spark, settings, batches)
     try:
-        removed = _watch(query, settings, stopping, batches.retries)
+        removed = _watch(query, settings, stopping, batches)
     except Exception:
         # The caller gives up the lock of the log.  A second Ctrl-C does not wait for the batch.
         _end(query, batches)
         raise
     _end(query, batches)
+    batches.checkpoint.save()
     return removed
 
 
-def _watch(query: Any, settings: IngestSettings, stopping: threading.Event, retries: TableRetries) -> int:
+def _watch(query: Any, settings: IngestSettings, stopping: threading.Event, batches: _Batches) -> int:
     """Wait for the end of a stream or a request to stop, and maintain the log of a continuous run.
 
     :returns: how many drained segments are removed.
@@ -144,14 +155,15 @@ def _watch(query: Any, settings: IngestSettings, stopping: threading.Event, retr
     waited = removed = 0
     while not query.awaitTermination(_POLL_SECONDS):
         waited += _POLL_SECONDS
+        batches.checkpoint.save()
         if settings.interval_s is not None:
-            _retry_tables(settings, retries)
+            _retry_tables(settings, batches.retries)
             _collect(settings, _SEGMENTS_PER_POLL)
         if settings.interval_s is not None and waited >= _MAINTENANCE_SECONDS:
             seal_abandoned(settings.log)
             removed += _remove_drained(settings)
             waited = 0
-        if stopping.is_set():
+        if stopping.is_set() or (settings.interval_s is None and batches.is_drained()):
             break
     return removed
 
@@ -192,19 +204,14 @@ def _remove_drained(settings: IngestSettings) -> int:
 
 
 def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> Any:
-    source = (
-        spark.readStream.format("binaryFile")
-        .schema(_SOURCE)
-        .option("pathGlobFilter", f"*{SEALED}")
-        .option("maxFilesPerTrigger", settings.segments_per_batch)
-        .load(str(settings.log))
+    spark.conf.set("spark.sql.streaming.minBatchesToRetain", _BATCHES_IN_CHECKPOINT)
+    stream = batches.source.load(spark).writeStream.foreachBatch(batches.of_stream())
+    folder = str(batches.checkpoint.folder)
+    return (
+        stream.option("checkpointLocation", folder)
+        .trigger(**batches.source.trigger(settings.interval_s))
+        .start()
     )
-    writer = source.writeStream.foreachBatch(batches.of_stream()).option(
-        "checkpointLocation", str(settings.checkpoint)
-    )
-    if settings.interval_s is None:
-        return writer.trigger(availableNow=True).start()
-    return writer.trigger(processingTime=f"{settings.interval_s} seconds").start()
 
 
 def _use_own_python(spark: SparkSession) -> None:
@@ -217,6 +224,7 @@ def _use_own_python(spark: SparkSession) -> None:
 class _Batches:
     """The batches of a run.
 
+    :ivar source: of the current stream.
     :ivar failure: the error that ended it.
     :ivar retries: the tables that have a problem.
     :ivar has_new_tables: whether entries wait for tables that are created now.
@@ -228,11 +236,15 @@ class _Batches:
         settings: IngestSettings,
         on_batch: Callable[[BatchResult], None],
         create_tables: CreateTables,
+        checkpoint: StreamCheckpoint,
+        lock: LogLock,
     ) -> None:
         self._session, self._settings, self._on_batch = session, settings, on_batch
         self._create_tables = create_tables
         self._streams = 0
         self.has_new_tables = False
+        self.source = stream_source(settings.log, settings.checkpoint, settings.segments_per_batch)
+        self.checkpoint, self._lock = checkpoint, lock
         self._is_running = threading.Lock()
         self.failure: Exception | None = None
         self.retries = TableRetries()
@@ -240,10 +252,14 @@ class _Batches:
         self._context = BatchContext(
             environment.catalog.settings,
             settings.tables,
-            environment.names,
+            environment.names.names_only(),
             settings.quarantine,
             reserved_of(environment),
         )
+
+    def is_drained(self) -> bool:
+        """Whether a run without an interval can be ended; a stream that ends by itself is not."""
+        return self.source.is_drained(self.checkpoint.folder)
 
     @contextmanager
     def finish(self) -> Iterator[None]:
@@ -271,10 +287,12 @@ class _Batches:
                 raise
 
     def _run(self, segments: DataFrame, number: int) -> BatchResult:
+        self._lock.require_held()
+        self.checkpoint.save()
         id_ = stream_id(self._settings.checkpoint)
         assert id_ is not None, "Spark writes the id before the first batch"
         drop_deferred(id_, number, self._settings.log)
-        entries = segments.select("path", "content").mapInArrow(entry_batches, ENTRY_COLUMNS)
+        entries = self.source.entries(segments)
         ordered = entries.repartition("tenant", "kind").sortWithinPartitions(
             "tenant", "kind", "segment", "offset"
         )
@@ -288,6 +306,7 @@ class _Batches:
         _require_running(self._session, results)
         committed = list[TableBatch]()
         for found in by_table(results):
+            self._lock.require_held()
             with clock.phase("commit table", found[0].table):
                 is_paused = (found[0].tenant, found[0].kind) in paused
                 committed.append(commit_table(self._session, f"{id_}-{number}", found, is_paused=is_paused))

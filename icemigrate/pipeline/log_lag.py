@@ -7,8 +7,6 @@ the oldest segments first: the oldest entry is right at once, and counts are com
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
 
 from icemigrate.frozen import Frozen
 from icemigrate.pipeline.deferred_entries import waiting_segments
@@ -16,7 +14,8 @@ from icemigrate.pipeline.drained_segments import drained_segments
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.waiting_entries import WaitingEntries, count_entries
-from icemigrate.wal.log_folder import read_segment, sealed_segments
+from icemigrate.wal.log_folder import read_segment, sealed_files
+from icemigrate.wal.storage_path import AnyPath
 
 LARGEST_READ = 256 * 1024 * 1024
 """Bytes that one measurement reads."""
@@ -45,9 +44,9 @@ class LagMeter:
     :param largest_read: bytes that a measurement reads.
     """
 
-    def __init__(self, log: Path, checkpoint: Path, largest_read: int = LARGEST_READ) -> None:
+    def __init__(self, log: AnyPath, checkpoint: AnyPath, largest_read: int = LARGEST_READ) -> None:
         self._log, self._checkpoint, self._largest_read = log, checkpoint, largest_read
-        self._counts = dict[Path, Mapping[TableKey, WaitingEntries]]()
+        self._counts = dict[AnyPath, Mapping[TableKey, WaitingEntries]]()
 
     def measure(self) -> LogLag:
         """Measure.
@@ -58,7 +57,7 @@ class LagMeter:
         complete = last_complete(self._checkpoint)
         deferred = waiting_segments(stream_id(self._checkpoint), complete, self._log)
         drained = frozenset(drained_segments(self._log, self._checkpoint, complete))
-        sizes = {path: _size(path) for path in sealed_segments(self._log) if path not in drained}
+        sizes = {one.path: one.size for one in sealed_files(self._log) if one.path not in drained}
         paths = (*sizes, *deferred)
         self._counts = {path: self._counts[path] for path in paths if path in self._counts}
         room = self._largest_read
@@ -78,10 +77,3 @@ class LagMeter:
             sum(one.entries for path in deferred for one in self._counts.get(path, {}).values()),
             len(paths) - len(self._counts),
         )
-
-
-def _size(path: Path) -> int:
-    """The size of a segment in bytes; 0 where it was removed meanwhile."""
-    with suppress(FileNotFoundError):
-        return path.stat().st_size
-    return 0

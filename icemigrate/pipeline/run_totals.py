@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from icemigrate.frozen import replace
 from icemigrate.pipeline.batch_result import BatchResult
 from icemigrate.pipeline.deferred_entries import waiting_segments
@@ -11,6 +9,7 @@ from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.results.ingest_results import IngestedTable
 from icemigrate.wal.log_folder import read_segment
 from icemigrate.wal.segment_format import decode_segment
+from icemigrate.wal.storage_path import AnyPath
 
 
 class RunTotals:
@@ -51,7 +50,7 @@ class RunTotals:
         return tuple(table if deferred else replace(table, problem=None) for table in found)
 
 
-def deferred_entries(log: Path, checkpoint: Path) -> int:
+def deferred_entries(log: AnyPath, checkpoint: AnyPath) -> int:
     """How many entries of tables with a problem are in the log.
 
     :raises LogError: the log cannot be read.

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from icemigrate.pipeline.drained_totals import read_complete_totals
 from icemigrate.pipeline.waiting_entries import waiting_entries
 from icemigrate.project.project_values import PipelineSettings
 from icemigrate.project.tenant_tables import log_of
 
 
-def seen_tenants(settings: PipelineSettings) -> tuple[str, ...]:
+def seen_tenants(settings: PipelineSettings, storage: Mapping[str, str]) -> tuple[str, ...]:
     """The ids of the tenants, sorted; none while there is no log yet.
 
     Bytes that are no entry of a tenant, and ids that cannot be a part of a name, are left out.
 
     :param settings: with a log.
+    :param storage: how to sign in where the log is on a remote storage, by PyIceberg's keys.
     :raises LogError: the log cannot be read.
     :raises EngineError: the checkpoint cannot be read.
     """
-    log, checkpoint = log_of(settings, None, None)
+    log, checkpoint = log_of(settings, None, None, lambda: storage)
     if not log.exists():
         return ()
     while True:

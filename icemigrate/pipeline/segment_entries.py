@@ -18,21 +18,32 @@ _LARGEST_BATCH = 8 * 1024 * 1024
 
 
 def entry_batches(batches: Iterable[Any]) -> Iterator[Any]:
-    """The entries of segments; damaged bytes and ids that no table can have are problems.
+    """The entries of segments that Spark read.
 
     :param batches: ``pyarrow.RecordBatch`` with ``path`` and ``content``.
     """
+    return segment_batches(
+        (path.as_py().rpartition("/")[2], content.as_py())
+        for batch in batches
+        for path, content in zip(batch.column("path"), batch.column("content"), strict=True)
+    )
+
+
+def segment_batches(segments: Iterable[tuple[str, bytes]]) -> Iterator[Any]:
+    """The entries of segments; damaged bytes and ids that no table can have are problems.
+
+    :param segments: names and contents.
+    :return: ``pyarrow.RecordBatch`` with the columns of :data:`ENTRY_COLUMNS`.
+    """
     rows = list[tuple[Any, ...]]()
     size = 0
-    for batch in batches:
-        for path, content in zip(batch.column("path"), batch.column("content"), strict=True):
-            name = path.as_py().rpartition("/")[2]
-            for row in segment_rows(name, content.as_py()):
-                rows.append(row)
-                size += len(row[6])
-                if size >= _LARGEST_BATCH:
-                    yield _batch(rows)
-                    rows, size = [], 0
+    for name, content in segments:
+        for row in segment_rows(name, content):
+            rows.append(row)
+            size += len(row[6])
+            if size >= _LARGEST_BATCH:
+                yield _batch(rows)
+                rows, size = [], 0
     if rows:
         yield _batch(rows)
 

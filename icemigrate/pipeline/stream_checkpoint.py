@@ -16,12 +16,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from icemigrate.errors import EngineError, os_error_reason
+from icemigrate.wal.storage_path import AnyPath
 
-_SOURCE = Path("sources", "0")
+SOURCE_FOLDER = "sources/0"
 _COMPACT = ".compact"
 
 
-def stream_id(checkpoint: Path) -> str | None:
+def stream_id(checkpoint: AnyPath) -> str | None:
     """The id of the stream; ``None`` before its first run.
 
     :raises EngineError: the checkpoint cannot be read.
@@ -31,35 +32,47 @@ def stream_id(checkpoint: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _unreadable(checkpoint, os_error_reason(error)) from error
+        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise _unreadable(checkpoint, "`metadata` is damaged") from error
+        raise unreadable_checkpoint(checkpoint, "`metadata` is damaged") from error
 
 
-def last_complete(checkpoint: Path) -> int:
+def last_complete(checkpoint: AnyPath) -> int:
     """The number of the last complete batch; -1 where there is none.
 
     :raises EngineError: the checkpoint cannot be read.
     """
+    return _last_number(checkpoint, "commits")
+
+
+def last_planned(checkpoint: AnyPath) -> int:
+    """The number of the last batch whose segments are known; -1 where there is none.
+
+    :raises EngineError: the checkpoint cannot be read.
+    """
+    return _last_number(checkpoint, "offsets")
+
+
+def _last_number(checkpoint: AnyPath, folder: str) -> int:
     try:
-        names = [path.name for path in (checkpoint / "commits").iterdir()]
+        names = [path.name for path in (checkpoint / folder).iterdir()]
     except FileNotFoundError:
         return -1
     except OSError as error:
-        raise _unreadable(checkpoint, os_error_reason(error)) from error
+        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
-def complete_segments(checkpoint: Path, complete: int) -> frozenset[Path]:
-    """The segments of complete batches, also those that are removed.
+def complete_segments(checkpoint: AnyPath, complete: int) -> frozenset[Path]:
+    """The segments of complete batches of a local log, also those that are removed.
 
     :param complete: the number of the last complete batch; -1 for none.
     :raises EngineError: the checkpoint cannot be read.
     """
     if complete < 0:
         return frozenset()
+    last = source_number(checkpoint, complete)
     try:
-        last = _source_number(checkpoint / "offsets" / str(complete))
         found = frozenset(
             Path(unquote(urlsplit(entry["path"]).path))
             for path in _source_files(checkpoint)
@@ -67,9 +80,9 @@ def complete_segments(checkpoint: Path, complete: int) -> frozenset[Path]:
             if entry["batchId"] <= last
         )
     except OSError as error:
-        raise _unreadable(checkpoint, os_error_reason(error)) from error
+        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
     except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise _unreadable(checkpoint, "the list of segments is damaged") from error
+        raise unreadable_checkpoint(checkpoint, "the list of segments is damaged") from error
     return found
 
 
@@ -79,7 +92,10 @@ def make_durable(checkpoint: Path) -> None:
     :raises EngineError: the file system refuses.
     """
     try:
-        for folder in (checkpoint, checkpoint / "offsets", checkpoint / "commits", checkpoint / _SOURCE):
+        for name in ("", "offsets", "commits", SOURCE_FOLDER):
+            folder = checkpoint / name
+            if name == SOURCE_FOLDER and not folder.is_dir():
+                continue  # a remote log has lists of its own, which are durable
             for path in (*(one for one in folder.iterdir() if one.is_file()), folder):
                 _sync(path)
     except OSError as error:
@@ -101,20 +117,29 @@ def _sync(path: Path) -> None:
         os.close(number)
 
 
-def _source_number(offset: Path) -> int:
-    """The last number of the source that a batch has."""
-    # A version, a line of settings, and a line for each source.
-    return int(json.loads(offset.read_bytes().splitlines()[2])["logOffset"])
+def source_number(checkpoint: AnyPath, batch: int) -> int:
+    """The last number of the source that a batch has.
+
+    :raises EngineError: the checkpoint cannot be read.
+    """
+    try:
+        # A version, a line of settings, and a line for each source.
+        offset = (checkpoint / "offsets" / str(batch)).read_bytes().splitlines()[2]
+        return int(json.loads(offset)["logOffset"])
+    except OSError as error:
+        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise unreadable_checkpoint(checkpoint, "the list of segments is damaged") from error
 
 
-def _source_files(checkpoint: Path) -> Iterator[Path]:
+def _source_files(checkpoint: AnyPath) -> Iterator[AnyPath]:
     """The files of the source's list; one that ends in ``.compact`` repeats those before it."""
-    for path in (checkpoint / _SOURCE).iterdir():
+    for path in (checkpoint / SOURCE_FOLDER).iterdir():
         if path.name.removesuffix(_COMPACT).isdigit():
             yield path
 
 
-def _source_entries(path: Path) -> Iterator[dict[str, Any]]:
+def _source_entries(path: AnyPath) -> Iterator[dict[str, Any]]:
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
@@ -123,7 +148,8 @@ def _source_entries(path: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def _unreadable(checkpoint: Path, reason: str) -> EngineError:
+def unreadable_checkpoint(checkpoint: AnyPath, reason: str) -> EngineError:
+    """The error of a checkpoint that is damaged or cannot be read."""
     return EngineError(
         f"the checkpoint {checkpoint} cannot be read: {reason}",
         "give the folder that earlier runs used, or a new one to drain the log from its beginning",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from icemigrate.frozen import Frozen
 from icemigrate.pipeline.deferred_entries import TAKEN_BACK, waiting_segments
@@ -12,6 +11,7 @@ from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.wal.entries import is_tenant_id
 from icemigrate.wal.log_folder import OPEN, SEALED, open_segments, read_segment, sealed_segments
 from icemigrate.wal.segment_format import TORN, StoredEntry, decode_segment
+from icemigrate.wal.storage_path import AnyPath
 
 
 class WaitingEntries(Frozen):
@@ -33,7 +33,7 @@ class WaitingEntries(Frozen):
         return WaitingEntries(self.tenant, self.kind, self.entries + other.entries, min(times, default=None))
 
 
-def waiting_entries(log: Path, checkpoint: Path, complete: int) -> tuple[WaitingEntries, ...] | None:
+def waiting_entries(log: AnyPath, checkpoint: AnyPath, complete: int) -> tuple[WaitingEntries, ...] | None:
     """The entries of open, sealed and deferred segments that no complete batch has, by tenant and kind.
 
     :param complete: the number of the last complete batch; -1 for none.
@@ -44,7 +44,7 @@ def waiting_entries(log: Path, checkpoint: Path, complete: int) -> tuple[Waiting
     # Deferred segments move into the log, and open ones are sealed: those that change meanwhile are listed
     # under both names.
     deferred = {path.name: path for path in waiting_segments(stream_id(checkpoint), complete, log)}
-    listed = {path.name.removesuffix(OPEN): path for path in open_segments(log)}
+    listed = dict[str, AnyPath]({path.name.removesuffix(OPEN): path for path in open_segments(log)})
     drained = frozenset(drained_segments(log, checkpoint, complete))
     sealed = [path for path in sealed_segments(log) if path not in drained]
     listed |= {path.name.removesuffix(SEALED): path for path in sealed}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.project.client_settings import pyiceberg_properties, spark_conf
+from icemigrate.project.client_settings import pyiceberg_properties, spark_conf, storage_properties
 from icemigrate.project.environments import choose_environment
 from icemigrate.project.project_reader import (
     ProjectReadResult,
@@ -39,4 +39,5 @@ __all__ = [
     "require_project",
     "safe_name",
     "spark_conf",
+    "storage_properties",
 ]

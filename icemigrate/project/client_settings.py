@@ -29,6 +29,10 @@ lock of a migration ends.
 """
 
 
+_OF_STORAGE = ("s3.", "client.", "hdfs.", "gcs.", "adls.")
+"""How keys of PyIceberg's storages begin."""
+
+
 def spark_conf(environment: Environment) -> dict[str, str]:
     """Spark settings for the environment's catalog and storage, then ``spark.conf``.
 
@@ -58,6 +62,13 @@ def pyiceberg_properties(environment: Environment) -> dict[str, str]:
     found.update(_revealed(environment.storage.properties))
     found.update(_revealed(catalog.properties))
     return found
+
+
+def storage_properties(environment: Environment) -> dict[str, str]:
+    """Of :func:`pyiceberg_properties`, those that say how to sign in to the storage."""
+    return {
+        key: value for key, value in pyiceberg_properties(environment).items() if key.startswith(_OF_STORAGE)
+    }
 
 
 def _revealed(settings: Mapping[str, Setting]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from icemigrate.frozen import replace
 from icemigrate.iceberg.names import BadName, TableName, parse_path
 from icemigrate.iceberg.table import Table
 from icemigrate.project import Environment, pyiceberg_properties
+from icemigrate.project.project_values import CatalogDescription
 
 Namespace = tuple[str, ...]
 
@@ -52,6 +53,13 @@ class NamespaceMapping:
     def declared(self, name: TableName) -> TableName:
         """A table in the catalog as the files call it."""
         return TableName(_mapped(name.namespace, self._back), name.name)
+
+    def names_only(self) -> NamespaceMapping:
+        """The same names without the settings of the environment, whose secrets no other process gets."""
+        catalog = CatalogDescription(self.environment.catalog.name, self.environment.catalog.type)
+        return NamespaceMapping(
+            Environment(self.environment.name, catalog, namespaces=self.environment.namespaces)
+        )
 
     def adjust(self, table: Table) -> Table:
         """A declared table (under its name in the catalog) with the environment's overrides."""

@@ -92,9 +92,15 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
         return PipelineSettings()
     node = as_mapping(content.get("pipeline"))
 
-    def folder(key: str) -> Path | None:
+    def folder(key: str) -> str | None:
         value = node.get(key)
-        return None if value is None else root / scalar_text(value)
+        if value is None:
+            return None
+        text = scalar_text(value)
+        # Every command reads the project file; most projects have no such key.
+        from icemigrate.wal.storage_path import is_remote
+
+        return text if is_remote(text) else str(root / text)
 
     default = PipelineSettings()
     retention, segments, quarantine = (

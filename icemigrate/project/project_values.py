@@ -193,8 +193,8 @@ DEFAULT_QUARANTINE = "telemetry.quarantine"
 class PipelineSettings:
     """What ``ingest`` drains, where its options give nothing else.
 
-    :param log: the absolute folder of the segments.
-    :param checkpoint: the absolute folder of the progress.
+    :param log: the absolute folder of the segments, or its URL.
+    :param checkpoint: the absolute folder of the progress, or its URL.
     :param tables: patterns by kind, such as ``otel.${tenant}_traces``.
     :param quarantine: the table of entries that cannot be read.
     :param retention: how long drained segments stay; ``None`` for ever.
@@ -204,8 +204,8 @@ class PipelineSettings:
     :param sources: addresses, such as ``file:otel/traces.json?tenant=acme``.
     """
 
-    log: Path | None = None
-    checkpoint: Path | None = None
+    log: str | None = None
+    checkpoint: str | None = None
     tables: Mapping[str, str] = field(default_factory=dict)
     quarantine: str = DEFAULT_QUARANTINE
     retention: timedelta | None = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from os import PathLike
 from pathlib import Path
 
 from icemigrate.diagnostics import did_you_mean
@@ -12,6 +14,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
 from icemigrate.project.project_values import PipelineSettings
 from icemigrate.wal.entries import EntryKind, is_tenant_id
+from icemigrate.wal.storage_path import AnyPath, is_remote, open_path
 
 PLACEHOLDER = "${tenant}"
 """As the entry of a migration file with ``for_each: {tenant: …}`` writes it."""
@@ -71,19 +74,31 @@ def tenant_tables(arguments: Sequence[str]) -> TenantTables:
     return TenantTables(found)
 
 
-def log_of(settings: PipelineSettings, log: Path | None, checkpoint: Path | None) -> tuple[Path, Path]:
+def log_of(
+    settings: PipelineSettings,
+    log: str | PathLike[str] | None,
+    checkpoint: str | PathLike[str] | None,
+    storage: Callable[[], Mapping[str, str]],
+) -> tuple[AnyPath, AnyPath]:
     """The folders of a log and its checkpoint, as given or of the project file.
 
-    :raises UsageError: neither gives the log.
+    :param storage: how to sign in where one of them is on a remote storage, by PyIceberg's keys.
+    :raises UsageError: neither gives the log, or a URL cannot be used.
     """
-    folder = log or settings.log
-    if folder is None:
+
+    def path(text: str | PathLike[str]) -> AnyPath:
+        found = open_path(os.fspath(text), storage() if is_remote(os.fspath(text)) else None)
+        return found.absolute() if isinstance(found, Path) else found
+
+    if (written := log or settings.log) is None:
         raise UsageError(
             "no log is given", "give its folder, or write `log` below `pipeline` in the project file"
         )
+    folder = path(written)
     # The checkpoint of the project file is that of its own log.
-    written = settings.checkpoint if log is None or log.absolute() == settings.log else None
-    return folder.absolute(), (checkpoint or written or folder / "checkpoint").absolute()
+    is_own = settings.log is not None and str(path(settings.log)) == str(folder)
+    progress = checkpoint or (settings.checkpoint if is_own else None)
+    return folder, folder / "checkpoint" if progress is None else path(progress)
 
 
 def may_be_equal(one: TableName, other: TableName) -> bool:

@@ -1,7 +1,7 @@
 """The folder of a log: names of segments, and how they are sealed.
 
 A writer has a segment open under a name that ends in ``.open``, with a lock of the operating system on it.  A
-sealed segment never changes, and readers read no other one.
+sealed segment never changes, and readers read no other one.  On a remote storage, all segments are sealed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,6 +19,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.system.file_writes import sync_folder
 from icemigrate.wal.entries import Entry, UnreadableBytes
 from icemigrate.wal.segment_format import HEADER_SIZE, TORN, SegmentEncoder, decode_segment
+from icemigrate.wal.storage_path import AnyPath, StoragePath
 
 SEALED, OPEN = ".wal", ".wal.open"
 
@@ -35,6 +36,18 @@ class OpenSegment(Frozen):
 
     path: Path
     number: int
+
+
+class SegmentFile(Frozen):
+    """A sealed segment.
+
+    :param size: in bytes.
+    :param sealed_s: when it was sealed, in seconds since 1970.
+    """
+
+    path: AnyPath
+    size: int
+    sealed_s: float
 
 
 def new_segment(folder: Path) -> OpenSegment:
@@ -55,7 +68,7 @@ def new_segment(folder: Path) -> OpenSegment:
         os.close(number)
 
 
-def create_folder(folder: Path) -> None:
+def create_folder(folder: AnyPath) -> None:
     """Create the folder of a log with its parents, unless it exists.
 
     :raises OSError: it cannot be created.
@@ -92,23 +105,44 @@ def seal(segment: OpenSegment, footer: bytes, end: int, path: Path | None = None
     return sealed
 
 
-def sealed_segments(folder: Path) -> tuple[Path, ...]:
+def sealed_segments(folder: AnyPath) -> tuple[AnyPath, ...]:
     """The sealed segments, the oldest first; files of other names are none.
 
     :raises LogError: the folder cannot be read.
     """
-    return tuple(sorted(_files(folder, SEALED)))
+    return tuple(one.path for one in sealed_files(folder))
 
 
-def open_segments(folder: Path) -> tuple[Path, ...]:
+def sealed_files(folder: AnyPath) -> tuple[SegmentFile, ...]:
+    """As :func:`sealed_segments`, with sizes and times.
+
+    :raises LogError: the folder cannot be read.
+    """
+    found = list[SegmentFile]()
+    if isinstance(folder, StoragePath):
+        try:
+            for one in folder.files():
+                if one.path.name.endswith(SEALED):
+                    found.append(SegmentFile(one.path, one.size, one.modified_s))
+        except OSError as error:
+            raise unreadable_log(folder, error) from error
+    else:
+        for path in _files(folder, SEALED):
+            with suppress(FileNotFoundError):  # another program removed it
+                status = path.stat()
+                found.append(SegmentFile(path, status.st_size, status.st_mtime))
+    return tuple(sorted(found, key=lambda one: one.path.name))
+
+
+def open_segments(folder: AnyPath) -> tuple[Path, ...]:
     """The segments that are not sealed, the oldest first; their last entry can be incomplete.
 
     :raises LogError: the folder cannot be read.
     """
-    return tuple(sorted(_files(folder, OPEN)))
+    return () if isinstance(folder, StoragePath) else tuple(sorted(_files(folder, OPEN)))
 
 
-def read_segment(path: Path) -> bytes:
+def read_segment(path: AnyPath) -> bytes:
     """The bytes of a segment, under the name that it has now; none of one that is removed meanwhile.
 
     :raises LogError: it cannot be read.
@@ -126,21 +160,24 @@ def read_segment(path: Path) -> bytes:
     return b""
 
 
-def write_sealed(path: Path, entries: Iterable[Entry | UnreadableBytes]) -> None:
+def write_sealed(path: AnyPath, entries: Iterable[Entry | UnreadableBytes]) -> None:
     """Write a sealed segment, which replaces one of the same name; without an entry there is none.
 
+    :param entries: on a remote storage, as many as the memory takes.
     :raises LogError: it cannot be written.
     """
     encoder = SegmentEncoder()
+    if isinstance(path, StoragePath):
+        parts = [_encoded(encoder, entry) for entry in entries]
+        if parts:
+            upload_segment(b"".join((encoder.header, *parts, encoder.encode_footer(len(parts)))), path)
+        return
     try:
         opened = new_segment(path.parent)
         end, count = len(encoder.header), 0
         write_all(opened.number, encoder.header, 0)
         for entry in entries:
-            if isinstance(entry, Entry):
-                data = encoder.encode_entry(entry)
-            else:
-                data = encoder.encode_unreadable(entry)
+            data = _encoded(encoder, entry)
             write_all(opened.number, data, end)
             end, count = end + len(data), count + 1
         if count:
@@ -151,22 +188,41 @@ def write_sealed(path: Path, entries: Iterable[Entry | UnreadableBytes]) -> None
         raise _unusable(path, error) from error
 
 
-def move_segment(path: Path, new: Path) -> None:
-    """Give a sealed segment another name, in a folder of the same file system, and the time of now.
+def _encoded(encoder: SegmentEncoder, entry: Entry | UnreadableBytes) -> bytes:
+    return encoder.encode_entry(entry) if isinstance(entry, Entry) else encoder.encode_unreadable(entry)
 
-    Spark's file source leaves out files that are seven days older than the newest one.
 
-    :raises LogError: it cannot be moved.
+def upload_segment(content: bytes, path: StoragePath) -> None:
+    """Write a sealed segment to a remote storage, where it replaces one of the same name.
+
+    :raises LogError: it cannot be written.
     """
     try:
-        os.utime(path)
-        path.rename(new)
-        sync_folder(new.parent)
+        path.write_bytes(content)
     except OSError as error:
         raise _unusable(path, error) from error
 
 
-def remove_segment(path: Path) -> None:
+def move_segment(path: AnyPath, new: AnyPath) -> None:
+    """Give a sealed segment another name, in a folder of the same file system, and the time of now.
+
+    Spark's file source leaves out files that are seven days older than the newest one.  On a remote storage,
+    a process that ends meanwhile may leave the segment under both names.
+
+    :raises LogError: it cannot be moved.
+    """
+    try:
+        if isinstance(path, StoragePath) and isinstance(new, StoragePath):
+            path.rename(new)
+        elif isinstance(path, Path) and isinstance(new, Path):
+            os.utime(path)
+            path.rename(new)
+            sync_folder(new.parent)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def remove_segment(path: AnyPath) -> None:
     """Remove a sealed segment, if it exists.
 
     :raises LogError: it cannot be removed.
@@ -177,29 +233,7 @@ def remove_segment(path: Path) -> None:
         raise _unusable(path, error) from error
 
 
-@contextmanager
-def lock_log(folder: Path) -> Iterator[None]:
-    """Be the only process that drains a log, until the block ends.
-
-    :raises LogError: another process does, or the folder cannot be read.
-    """
-    try:
-        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise _no_log(folder, error) from error
-    try:
-        try:
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LogError(
-                f"another process drains the log {folder}", "wait for its end, or stop it"
-            ) from None
-        yield
-    finally:
-        os.close(number)
-
-
-def seal_abandoned(folder: Path) -> tuple[Path, ...]:
+def seal_abandoned(folder: AnyPath) -> tuple[Path, ...]:
     """Seal the segments of writers that ended without closing them, such as killed ones.
 
     A torn entry at the end is cut, and a segment without an entry is removed.  It is called before reading;
@@ -208,16 +242,16 @@ def seal_abandoned(folder: Path) -> tuple[Path, ...]:
     :return: the segments that are sealed now.
     :raises LogError: a segment cannot be read or written.
     """
-    found = (_seal_abandoned(path) for path in sorted(_files(folder, OPEN)))
+    found = (_seal_abandoned(path) for path in open_segments(folder))
     return tuple(one for one in found if one is not None)
 
 
-def remove_abandoned(folder: Path) -> None:
+def remove_abandoned(folder: AnyPath) -> None:
     """Remove the open segments of processes that ended, where all of their entries are elsewhere, too.
 
     :raises LogError: a segment cannot be removed.
     """
-    for path in _files(folder, OPEN):
+    for path in open_segments(folder):
         if (number := _lock_abandoned(path)) is not None:
             try:
                 remove_segment(path)
@@ -232,10 +266,11 @@ def _files(folder: Path, suffix: str) -> Iterator[Path]:
                 if entry.name.endswith(suffix) and entry.is_file(follow_symlinks=False):
                     yield folder / entry.name
     except OSError as error:
-        raise _no_log(folder, error) from error
+        raise unreadable_log(folder, error) from error
 
 
-def _no_log(folder: Path, error: OSError) -> LogError:
+def unreadable_log(folder: AnyPath, error: OSError) -> LogError:
+    """The error of a folder that cannot be listed."""
     return LogError(
         f"the log {folder} cannot be read: {os_error_reason(error)}", "give the folder of the segments"
     )
@@ -312,7 +347,7 @@ def write_all(number: int, data: bytes, offset: int) -> None:
         view, offset = view[written:], offset + written
 
 
-def _unusable(path: Path, error: OSError) -> LogError:
+def _unusable(path: AnyPath, error: OSError) -> LogError:
     return LogError(
         f"the segment {path} cannot be written: {os_error_reason(error)}",
         "check the right to write there",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
 from os import PathLike
@@ -24,13 +24,18 @@ from icemigrate.wal.log_folder import (
     write_all,
 )
 from icemigrate.wal.segment_format import SegmentEncoder
+from icemigrate.wal.segment_upload import SegmentUpload
+from icemigrate.wal.storage_path import AnyPath, StoragePath, open_path
 
 
 class Fsync(Enum):
     """When entries are made durable."""
 
     ALWAYS = "always"
-    """Before :meth:`Writer.append` returns: an appended entry survives a power failure."""
+    """Before :meth:`Writer.append` returns: an appended entry survives a power failure.
+
+    Of a log on a remote storage, it is on the disk of the spool until its segment is uploaded.
+    """
     INTERVAL = "interval"
     """Every ``fsync_seconds``: a power failure loses the entries of that time at most."""
     NEVER = "never"
@@ -44,19 +49,26 @@ class Writer:
     large or old enough, and when the writer is closed.  An error of :meth:`append` means that the entries may
     be missing or may be read all the same; an append that is repeated can then be read twice.
 
-    :param folder: of the log; it is created if it does not exist.
+    :param folder: of the log; it is created if it does not exist.  A path, or a URL of a remote storage, such
+        as ``s3://bucket/log``.
+    :param spool: of a log on a remote storage: a local folder in which segments wait until they are
+        uploaded.  While the storage is away, they stay there.
+    :param storage: how to sign in to the storage, by PyIceberg's keys, such as ``s3.endpoint`` and
+        ``s3.access-key-id``; by default as the storage's own tools do.
     :param fsync: when entries are made durable.
     :param fsync_seconds: the interval of :attr:`Fsync.INTERVAL`.
     :param segment_bytes: a segment of this size is sealed.
     :param segment_seconds: a segment of this age is sealed, if it has an entry.
     :raises UsageError: an argument is out of range.
-    :raises LogError: the folder cannot be created.
+    :raises LogError: a folder cannot be created.
     """
 
     def __init__(
         self,
         folder: str | PathLike[str],
         *,
+        spool: str | PathLike[str] | None = None,
+        storage: Mapping[str, str] | None = None,
         fsync: Fsync = Fsync.ALWAYS,
         fsync_seconds: float = 1.0,
         segment_bytes: int = 64 * 1024 * 1024,
@@ -64,7 +76,8 @@ class Writer:
     ) -> None:
         if min(fsync_seconds, segment_seconds) <= 0 or segment_bytes <= 0:
             raise UsageError("the sizes and times of a log's writer are positive numbers")
-        self.folder = Path(folder)
+        self.folder: AnyPath = open_path(os.fspath(folder), storage)
+        self._spool = _spool(self.folder, spool)
         self._fsync, self._fsync_seconds = Fsync(fsync), fsync_seconds
         self._segment_bytes, self._segment_seconds = segment_bytes, segment_seconds
         self._process = os.getpid()
@@ -73,8 +86,12 @@ class Writer:
         self._wake = threading.Condition(self._lock)
         self._current: _Segment | None = None
         self._is_closed = False
+        self._upload: SegmentUpload | None = None
         try:
-            create_folder(self.folder)
+            create_folder(self._spool)
+            if isinstance(self.folder, StoragePath):
+                create_folder(self.folder)
+                self._upload = SegmentUpload(self._spool, self.folder)
         except OSError as error:
             raise self._failed("be created", error) from error
         self._timer = threading.Thread(target=self._run_timer, name="icemigrate-wal", daemon=True)
@@ -124,16 +141,19 @@ class Writer:
     def flush(self) -> None:
         """Seal the current segment, so that readers see all entries.
 
-        :raises LogError: it could not be made durable.
+        :raises LogError: it could not be made durable, or not be uploaded; then the spool has it.
         """
         with self._lock:
             self._require_open()
             self._seal_current()
+        if self._upload is not None:
+            self._upload.finish()
 
     def close(self) -> None:
         """Seal the current segment and stop; a second call does nothing.
 
-        :raises LogError: the segment could not be made durable.
+        :raises LogError: the segment could not be made durable, or not be uploaded; then the spool has it,
+            and the next writer with this spool uploads it.
         """
         with self._lock:
             if self._is_closed or os.getpid() != self._process:
@@ -141,6 +161,9 @@ class Writer:
             self._is_closed = True
             self._wake.notify()
             self._seal_current()
+        if self._upload is not None:
+            self._upload.stop()
+            self._upload.finish()
 
     def __enter__(self) -> Writer:
         """The writer, which is closed at the end of the block."""
@@ -164,7 +187,7 @@ class Writer:
         """The current segment, or a new one with its header."""
         if self._current is None:
             try:
-                opened = new_segment(self.folder)
+                opened = new_segment(self._spool)
             except OSError as error:
                 raise self._failed("be written", error) from error
             self._current = _Segment(opened)
@@ -231,6 +254,8 @@ class Writer:
                 segment.failure = error
                 raise self._failed("be sealed", error) from error
             segment.synced = segment.end
+        if self._upload is not None:
+            self._upload.start()
 
     def _run_timer(self) -> None:
         """Make entries durable, and seal segments, when their time has come."""
@@ -259,6 +284,23 @@ class Writer:
             f"the log {self.folder} cannot {what}: {os_error_reason(error)}",
             "check the free space, and the right to write there",
         )
+
+
+def _spool(folder: AnyPath, spool: str | PathLike[str] | None) -> Path:
+    """The local folder of open segments: the spool, or the log itself.
+
+    :raises UsageError: a spool is given to a local log, or not given to a remote one.
+    """
+    if isinstance(folder, Path):
+        if spool is not None:
+            raise UsageError(f"the log {folder} is a local folder, and needs no spool", "give no `spool`")
+        return folder
+    if spool is None or not isinstance(path := open_path(os.fspath(spool)), Path):
+        raise UsageError(
+            f"the log {folder} needs a local folder in which segments wait until they are uploaded",
+            "give it as `spool`, on a disk that survives a restart",
+        )
+    return path
 
 
 class _Segment:

@@ -43,8 +43,8 @@ def running(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
     stop_signal: signal.Signals = signal.SIGTERM,
-) -> Iterator[None]:
-    """A server, from its first answer until the block ends, however it ends.
+) -> Iterator[int]:
+    """The process id of a server, from its first answer until the block ends, however it ends.
 
     :param answers: whether it serves by now; what it raises while nothing listens counts as no.
     :param log: where it writes; its end is shown when it does not start.
@@ -62,7 +62,7 @@ def running(
         )
     try:
         _wait(process, answers, log)
-        yield
+        yield process.pid
     finally:
         _end(process, stop_signal)
 

@@ -6,9 +6,9 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -40,6 +40,7 @@ class SeaweedFS:
     access_key: str
     secret_key: str
     bucket: str
+    pid: int = 0
 
     @property
     def warehouse(self) -> str:
@@ -62,7 +63,26 @@ def seaweedfs(access_key: str, secret_key: str, bucket: str = "lake") -> Iterato
     :param bucket: of tables; made at the start.
     """
     folder = Path(tempfile.mkdtemp(prefix="icemigrate-seaweedfs-"))
-    ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
+    try:
+        with seaweedfs_at(folder, seaweedfs_ports(), access_key, secret_key, bucket) as found:
+            yield found
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def seaweedfs_ports() -> dict[str, int]:
+    """Free ports of 127.0.0.1 for :func:`seaweedfs_at`."""
+    return dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
+
+
+@contextmanager
+def seaweedfs_at(
+    folder: Path, ports: Mapping[str, int], access_key: str, secret_key: str, bucket: str = "lake"
+) -> Iterator[SeaweedFS]:
+    """One with the files of a folder, which an earlier one may have written.
+
+    :param bucket: of tables; made at the start.
+    """
     found = SeaweedFS(
         s3=f"http://127.0.0.1:{ports['s3.port']}",
         catalog=f"http://127.0.0.1:{ports['s3.port.iceberg']}",
@@ -84,17 +104,10 @@ def seaweedfs(access_key: str, secret_key: str, bucket: str = "lake") -> Iterato
         *(f"-{name}={port}" for name, port in ports.items()),
     ]
     environment = {"AWS_ACCESS_KEY_ID": access_key, "AWS_SECRET_ACCESS_KEY": secret_key, "HOME": str(folder)}
-    try:
-        with running(
-            command,
-            folder / "log",
-            lambda: _serves(found),
-            environment=environment,
-            folder=folder,
-        ):
-            yield found
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with running(
+        command, folder / "log", lambda: _serves(found), environment=environment, folder=folder
+    ) as pid:
+        yield replace(found, pid=pid)
 
 
 def _program() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,14 +15,18 @@ import pyarrow as pa
 import pytest
 
 from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.checkpoint_copy import CheckpointCopy
 from icemigrate.pipeline.deferred_entries import DEFERRED, defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
 from icemigrate.pipeline.drained_totals import record_totals
 from icemigrate.pipeline.segment_entries import entry_batches
-from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
+from icemigrate.pipeline.segment_source import SegmentReader
+from icemigrate.pipeline.stream_checkpoint import last_complete, last_planned, source_number, stream_id
 from icemigrate.wal import EntryKind, Writer
 from icemigrate.wal.log_folder import OPEN, SEALED, seal_abandoned, sealed_segments
 from icemigrate.wal.segment_format import decode_segment
+from icemigrate.wal.storage_path import AnyPath, StoragePath
+from tests.support.storage_folders import bucket
 
 QUERY = "7439b67c-3a39-4e32-8f20-a29bf516c4fa"
 TENANTS = ("acme", "globex", "initech")
@@ -66,8 +71,9 @@ class LogStream:
     :ivar tables: payloads by table and batch; tables are created by the test.
     """
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: AnyPath) -> None:
         self.log, self.checkpoint = log, log / "checkpoint"
+        self.copy = self.checkpoint
         self.tables: dict[str, dict[int, list[bytes]]] = {"quarantine": {}, "acme": {}, "globex": {}}
         self.process = Process()
         self.retention_s = 0
@@ -87,11 +93,11 @@ class LogStream:
 
     def _write(self, name: str, text: str) -> None:
         self.process.step()
-        (self.checkpoint / name).write_text(text, encoding="utf-8")
+        (self.copy / name).write_bytes(text.encode())
 
     def _sources(self) -> dict[str, dict[str, Any]]:
         files = (self.checkpoint / "sources/0").iterdir()
-        lines = (line for path in files for line in path.read_text(encoding="utf-8").splitlines()[1:])
+        lines = (line for path in files for line in path.read_bytes().splitlines()[1:])
         return {entry["path"]: entry for entry in map(json.loads, lines)}
 
     def _begin(self) -> bool:
@@ -116,12 +122,9 @@ class LogStream:
         return True
 
     def _batch(self, number: int) -> None:
-        (uri,) = (path for path, one in self._sources().items() if one["batchId"] == number)
         remove_drained(self.log, self.checkpoint, self.retention_s, LATER)  # as a continuous run does
         drop_deferred(QUERY, number, self.log)
-        content = next(one for one in sealed_segments(self.log) if _uri(one) == uri).read_bytes()
-        segment = pa.record_batch([pa.array([uri]), pa.array([content])], names=["path", "content"])
-        batches = list(entry_batches([segment]))
+        batches = self._entries(number)
         rows = [row for batch in batches for row in batch.to_pylist()]
         readable = [row for row in rows if row["payload"].startswith(b"{")]
         bad = [row for row in rows if row not in readable]
@@ -141,6 +144,12 @@ class LogStream:
         self.now_s += 60
         self._write(f"commits/{number}", "v1\n{}")
 
+    def _entries(self, number: int) -> list[Any]:
+        (uri,) = (path for path, one in self._sources().items() if one["batchId"] == number)
+        content = next(one for one in sealed_segments(self.log) if _uri(one) == uri).read_bytes()
+        segment = pa.record_batch([pa.array([uri]), pa.array([content])], names=["path", "content"])
+        return list(entry_batches([segment]))
+
     def _commit(self, table: str, number: int, rows: list[dict[str, Any]]) -> None:
         self.process.step()
         self.tables[table].setdefault(number, [row["payload"] for row in rows])
@@ -152,13 +161,61 @@ class LogStream:
     def in_log(self) -> set[bytes]:
         """The payloads of the log."""
         folders = (self.log, self.log / DEFERRED)
-        found = [one for folder in folders if folder.exists() for one in folder.iterdir()]
+        found = [one for folder in folders if folder.is_dir() for one in folder.iterdir()]
         segments = [one for one in found if one.name.endswith((SEALED, OPEN))]
         decoded = (decode_segment(one.read_bytes()) for one in segments)
         return {part.entry.payload for content in decoded for part in content.entries}
 
 
-def _uri(path: Path) -> str:
+class StorageStream(LogStream):
+    """A stream of a log on a remote storage, which has the checkpoint, too."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(bucket(name))
+        self.reader: SegmentReader | None = None
+
+    def run(self) -> None:
+        """What a run of the command does."""
+        assert isinstance(self.checkpoint, StoragePath)
+        if stream_id(self.checkpoint) is not None:
+            take_back(QUERY, last_complete(self.checkpoint), self.log)
+        checkpoint = CheckpointCopy(self.checkpoint)
+        self.copy = checkpoint.folder
+        try:
+            for name in ("offsets", "commits"):
+                (checkpoint.folder / name).mkdir(exist_ok=True)
+            self._write("metadata", json.dumps({"id": QUERY}))
+            self._drain(checkpoint)
+        finally:
+            checkpoint.close()
+        remove_drained(self.log, self.checkpoint, self.retention_s, LATER)
+
+    def _drain(self, checkpoint: CheckpointCopy) -> None:
+        assert isinstance(self.log, StoragePath)
+        planned = last_planned(self.checkpoint)
+        found = -1 if planned < 0 else source_number(self.checkpoint, planned)
+        self.reader = SegmentReader(self.log, self.checkpoint, 1, 2, found)
+        while True:
+            number = last_complete(self.copy) + 1
+            if last_planned(self.copy) < number:
+                offset = self.reader.latestOffset()
+                if offset == self._offset(number - 1):
+                    checkpoint.save()
+                    return
+                self._write(f"offsets/{number}", "\n".join(["v1", "{}", json.dumps(offset)]))
+            checkpoint.save()
+            self._batch(number)
+
+    def _offset(self, number: int) -> dict[str, int]:
+        return {"logOffset": -1 if number < 0 else source_number(self.copy, number)}
+
+    def _entries(self, number: int) -> list[Any]:
+        assert self.reader is not None
+        segments = self.reader.partitions(self._offset(number - 1), self._offset(number))
+        return [batch for one in pickle.loads(pickle.dumps(segments)) for batch in self.reader.read(one)]
+
+
+def _uri(path: AnyPath) -> str:
     return f"file://{quote(str(path))}"
 
 
@@ -167,10 +224,13 @@ def payload(number: int) -> bytes:
     return b"bad %d" % number if number % 7 == 0 else json.dumps({"number": number}).encode()
 
 
-def write_log(folder: Path) -> LogStream:
-    """A log of four segments, each with an entry of every tenant."""
-    made = LogStream(folder)
-    with Writer(made.log) as writer:
+def write_log(folder: Path, *, is_remote: bool = False) -> LogStream:
+    """A log of four segments, each with an entry of every tenant.
+
+    :param is_remote: whether it is on a storage, under the name of the folder, which is the spool.
+    """
+    made = StorageStream(folder.name) if is_remote else LogStream(folder)
+    with Writer(str(made.log), spool=folder if is_remote else None) as writer:
         for number in range(12):
             writer.append(TENANTS[number % 3], EntryKind.LOGS, payload(number))
             if number % 3 == 2:

@@ -10,7 +10,8 @@ import pytest
 
 from icemigrate.pipeline.deferred_entries import DEFERRED, drop_deferred, take_back
 from icemigrate.wal import Entry, EntryKind
-from icemigrate.wal.log_folder import LogError, lock_log, sealed_segments, write_sealed
+from icemigrate.wal.log_folder import LogError, sealed_segments, write_sealed
+from icemigrate.wal.log_lock import lock_log
 
 QUERY = "7439b67c-3a39-4e32-8f20-a29bf516c4fa"
 

@@ -14,6 +14,7 @@ from icemigrate.pipeline.drained_segments import drained_segments, remove_draine
 from icemigrate.wal import EntryKind, Writer
 from icemigrate.wal.log_folder import sealed_segments
 from tests.support.log_streams import LATER, Killed, LogStream, Process, count_steps, payload, write_log
+from tests.support.storage_folders import use_storage
 
 ALL = {payload(number) for number in range(12)}
 WAITING = {payload(number) for number in (2, 5, 8, 11)}
@@ -42,12 +43,16 @@ def counted(stream: LogStream) -> dict[str | None, tuple[int, int, int]]:
     return {one.tenant: (one.ingested, one.quarantined, one.waiting) for one in status.tenants}
 
 
+@pytest.mark.parametrize("is_remote", [False, True], ids=["local", "remote"])
 def test_no_entry_is_lost_or_repeated_whenever_a_process_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_remote: bool
 ) -> None:
+    storage = use_storage(monkeypatch, tmp_path / "storage")
     kills = kill_at = 0
     while kills == kill_at:
-        stream = write_log(tmp_path / f"log {kill_at}")
+        storage.before_change = lambda: None
+        stream = write_log(tmp_path / f"log{kill_at}", is_remote=is_remote)
+        storage.before_change = lambda stream=stream: stream.process.step()  # type: ignore[misc]
         with monkeypatch.context() as patch:
             count_steps(patch, stream)
             kills += run_killed(stream, kill_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from datetime import timedelta
 
 from icemigrate.diagnostics import FilePosition
@@ -31,6 +32,14 @@ def test_names_there_and_back() -> None:
     ):
         assert str(names().table(TableName.parse(declared))) == there
         assert str(names().declared(TableName.parse(there))) == declared
+
+
+def test_another_process_gets_names_without_secrets() -> None:
+    catalog = CatalogDescription("lake", "rest", "http://127.0.0.1", credential=Secret("id-7x:secret-7x"))
+    mapping = NamespaceMapping(Environment("prod", catalog, namespaces={"bronze": "prod_bronze"}))
+    sent = pickle.dumps(mapping.names_only())
+    assert b"secret-7x" not in sent
+    assert str(pickle.loads(sent).table(TableName.parse("bronze.t"))) == "prod_bronze.t"
 
 
 def test_overrides_go_by_declared_names_in_their_order() -> None:

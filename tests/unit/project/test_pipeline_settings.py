@@ -14,6 +14,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.project import Project, read_project
 from icemigrate.project.project_values import PipelineSettings
 from icemigrate.wal import EntryKind, Writer
+from icemigrate.wal.storage_path import StoragePath
 from tests.unit.files.examples import source
 
 ROOT = Path("/projects/telemetry")
@@ -39,8 +40,8 @@ def project(text: str) -> Project:
 
 def test_the_settings() -> None:
     assert project(WRITTEN).pipeline == PipelineSettings(
-        ROOT / "wal",
-        Path("/progress"),
+        str(ROOT / "wal"),
+        "/progress",
         {"traces": "otel.${tenant}_traces", "logs": "otel.${tenant}_logs"},
         "otel.quarantine",
         timedelta(days=7),
@@ -109,6 +110,29 @@ def test_options_replace_the_keys() -> None:
     assert (settings.log, settings.checkpoint) == (Path("/other"), Path("/other/checkpoint"))
     assert settings.tables.table("acme", EntryKind.LOGS) is None
     assert (settings.quarantine, settings.retention_s) == (TableName(("q",), "q"), 5)
+    # That it is the log of the file is seen also where it is written otherwise.
+    request = IngestRequest("/projects/telemetry/./wal", ("traces=o.${tenant}",))
+    assert ingest_settings(project(WRITTEN), request).checkpoint == Path("/progress")
+
+
+def test_a_log_on_a_storage_is_reached_as_the_environment_says() -> None:
+    text = """\
+environments:
+  here:
+    catalog: {type: rest, uri: "http://127.0.0.1:8181", warehouse: "s3://lake"}
+    storage: {endpoint: "http://127.0.0.1:8333", path_style: true, properties: {s3.region: eu-west-1}}
+pipeline: {log: "s3://telemetry/log", tables: {logs: "otel.${tenant}"}, quarantine: q.q}
+"""
+    settings = ingest_settings(project(text), IngestRequest())
+    assert isinstance(settings.log, StoragePath)
+    assert dict(settings.log.settings) == {
+        "s3.endpoint": "http://127.0.0.1:8333",
+        "s3.force-virtual-addressing": "false",
+        "s3.region": "eu-west-1",
+    }
+    assert settings.checkpoint == settings.log / "checkpoint"
+    request = IngestRequest(checkpoint="/progress", tables=("traces=o.${tenant}",))
+    assert ingest_settings(project(text), request).checkpoint == Path("/progress")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,117 @@
+"""Where a stream of Spark gets the entries of a log: from a folder, or from a remote storage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
+from icemigrate.pipeline.segment_lists import SegmentLists
+from icemigrate.pipeline.stream_checkpoint import last_complete, last_planned, source_number
+from icemigrate.wal.log_folder import SEALED, sealed_segments
+from icemigrate.wal.storage_path import AnyPath, StoragePath
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SOURCE = "path string, modificationTime timestamp, length long, content binary"
+"""The columns of Spark's source ``binaryFile``."""
+
+
+class FolderSource:
+    """The segments of a local folder, by Spark's own source of files.
+
+    :param log: the folder of the segments.
+    :param segments_per_batch: at most.
+    """
+
+    def __init__(self, log: Path, segments_per_batch: int) -> None:
+        self._log, self._segments_per_batch = log, segments_per_batch
+
+    def load(self, spark: SparkSession) -> DataFrame:
+        """The stream."""
+        return (
+            spark.readStream.format("binaryFile")
+            .schema(_SOURCE)
+            .option("pathGlobFilter", f"*{SEALED}")
+            .option("maxFilesPerTrigger", self._segments_per_batch)
+            .load(str(self._log))
+        )
+
+    def entries(self, batch: DataFrame) -> DataFrame:
+        """The entries of a batch, see :data:`~icemigrate.pipeline.segment_entries.ENTRY_COLUMNS`."""
+        return batch.select("path", "content").mapInArrow(entry_batches, ENTRY_COLUMNS)
+
+    def trigger(self, interval_s: float | None) -> Mapping[str, Any]:
+        """When batches begin.
+
+        :param interval_s: seconds between them; ``None`` to end when everything is drained.
+        """
+        return {"availableNow": True} if interval_s is None else {"processingTime": f"{interval_s} seconds"}
+
+    def is_drained(self, checkpoint: Path) -> bool:
+        """Whether a stream without an interval can be ended: this one ends by itself."""
+        del checkpoint
+        return False
+
+
+class StorageSource(FolderSource):
+    """The segments of a remote storage, by a source in Python.
+
+    Spark 4.1 has no ``availableNow`` for such a source: it would put everything into one batch (SPARK-55304
+    adds it in 4.2).  So the stream looks for segments once a second, and is ended when it has drained those
+    that were there at its beginning.
+
+    :param checkpoint: where the lists of segments are.
+    """
+
+    def __init__(self, log: StoragePath, checkpoint: AnyPath, segments_per_batch: int) -> None:
+        self._storage, self._checkpoint, self._segments_per_list = log, checkpoint, segments_per_batch
+        self._waiting = frozenset(path.name for path in sealed_segments(log))
+        self._seen = -1
+
+    def load(self, spark: SparkSession) -> DataFrame:
+        """The stream."""
+        from icemigrate.pipeline.segment_source import SegmentReader, segment_source
+
+        planned = last_planned(self._checkpoint)
+        number = -1 if planned < 0 else source_number(self._checkpoint, planned)
+        tasks = spark.sparkContext.defaultParallelism
+        source = segment_source(
+            SegmentReader(self._storage, self._checkpoint, self._segments_per_list, tasks, number)
+        )
+        spark.dataSource.register(source)
+        return spark.readStream.format(source.name()).load()
+
+    def entries(self, batch: DataFrame) -> DataFrame:
+        """The entries of a batch: the source has them."""
+        return batch
+
+    def trigger(self, interval_s: float | None) -> Mapping[str, Any]:
+        """When batches begin."""
+        return super().trigger(1 if interval_s is None else interval_s)
+
+    def is_drained(self, checkpoint: Path) -> bool:
+        """Whether all segments that were there at the beginning are in complete batches.
+
+        :param checkpoint: the one that Spark writes.
+        """
+        complete = last_complete(checkpoint)
+        if last_planned(checkpoint) > complete:
+            return False
+        if self._waiting and complete > self._seen:
+            number = source_number(checkpoint, complete)
+            self._waiting -= SegmentLists(self._checkpoint).names_until(number)
+            self._seen = complete
+        return not self._waiting
+
+
+def stream_source(log: AnyPath, checkpoint: AnyPath, segments_per_batch: int) -> FolderSource:
+    """The source of a log.
+
+    :raises LogError: the log cannot be read.
+    """
+    if isinstance(log, StoragePath):
+        return StorageSource(log, checkpoint, segments_per_batch)
+    return FolderSource(log, segments_per_batch)
