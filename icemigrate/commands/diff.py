@@ -25,7 +25,7 @@ from icemigrate.errors import Mistakes, UsageError
 from icemigrate.files.read.migration_file import MigrationFile
 from icemigrate.files.write.entry_parts import EntryData, with_pins
 from icemigrate.files.write.migration_entries import creation_entry
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.declared_sides import DeclaredState
 from icemigrate.iceberg.names import BadName, TableName, format_path
 from icemigrate.iceberg.table import Table
@@ -83,7 +83,8 @@ def diff(
     raise_if_errors(errors_besides_consents(planned.diagnostics))
     names = tuple(map(_table_name, options.tables))
     wanted = _desired_state(project, desired, from_environment, names)
-    comparison = _Comparison(planned.state, _limited(wanted, planned.state, names), options, answer)
+    limited = _limited(wanted, planned.state, names)
+    comparison = _Comparison(planned.state, limited, options, answer, adopts=from_environment is not None)
     comparison.settle_renames()
     raise_if_errors(tuple(d for match in comparison.matches for d in match.problems))
     return _result(project, behind, comparison)
@@ -128,13 +129,20 @@ class _Comparison:
     """The declared and the desired tables, matched.
 
     :ivar matches: one for each desired table. :ivar gone: declared tables that the desired state does not
-        have.
+        have. :ivar adopts: whether new tables exist in a catalog, so that their entries adopt them.
     """
 
     def __init__(
-        self, declared: DeclaredState, wanted: DesiredState, options: DiffOptions, answer: RenameAnswer | None
+        self,
+        declared: DeclaredState,
+        wanted: DesiredState,
+        options: DiffOptions,
+        answer: RenameAnswer | None,
+        *,
+        adopts: bool = False,
     ) -> None:
         self.declared, self.wanted, self.options, self.answer = declared, wanted, options, answer
+        self.adopts = adopts
         self.names = [table.name for table in wanted.tables]
         self.renames = parse_renames(options.renames, declared.tables, self.names)
         self.matches: list[TableMatch] = []
@@ -185,7 +193,11 @@ class _Comparison:
 
     def entries(self) -> list[EntryData]:
         """The entries of the migration; those of dropped tables last."""
-        found = [entry for match in self.matches if (entry := match.entry) is not None]
+        found = [
+            _adopting(entry) if self.adopts and match.before is None else entry
+            for match in self.matches
+            if (entry := match.entry) is not None
+        ]
         if self.options.include_drops:
             found += [{"name": str(table.name), "drop": True} for table in self.gone]
         return found
@@ -216,15 +228,18 @@ def _result(project: Project, behind: Sequence[MigrationFile], comparison: _Comp
         return DiffResult(project.name, None, "", left_out=left_out, notes=notes)
     title = options.description or _title(entries)
     retypes = [(match.after.name, match.retypes) for match in comparison.matches]
-    comments = tuple(line for table, found in retypes for line in retype_comments(table, found))
-    draft = MigrationDraft(entries, title, title, _BECAUSE, namespaces, comments)
+    draft = MigrationDraft(entries, title, title, _BECAUSE, namespaces)
     name = next_name(project, draft.words, (f.version for f in behind))
     planned = plan_draft(project, behind, name, draft, _REFUSAL)
     _assert_desired(planned, comparison)
     # A person consents to a new column, after a review of its values.
     review = tuple(one.consent(table) for table, found in retypes for one in found)
     allow = tuple(one for one in consents_of(planned) if one not in review)
-    text = draft.text(allow, schema_header(project))
+    comments = [line for table, found in retypes for line in retype_comments(table, found)]
+    if review:
+        place = "instead of the line `allow` below" if allow else "as a line of this file"
+        comments.append(f"Then consent to it, {place}: allow: [{', '.join((*allow, *review))}]")
+    text = replace(draft, comments=tuple(comments)).text(allow, schema_header(project))
     path = None if options.dry_run else write_next_file(project, name, text)
     return DiffResult(
         project=project.name,
@@ -239,6 +254,11 @@ def _result(project: Project, behind: Sequence[MigrationFile], comparison: _Comp
         review=review,
         notes=notes,
     )
+
+
+def _adopting(entry: EntryData) -> EntryData:
+    """The entry of a table that exists already; where it does not, the entry creates it."""
+    return {"name": entry["name"], "adopt": True, **entry}
 
 
 def _title(entries: Sequence[EntryData]) -> str:

@@ -80,13 +80,12 @@ def retype_keys(retypes: Iterable[RetypedField]) -> EntryData:
 
 
 def retype_comments(table: TableName, retypes: Iterable[RetypedField]) -> Iterator[str]:
-    """The lines of a migration file that ask for a review."""
+    """The lines of a migration file that ask for a review before the consent."""
     for one in retypes:
         yield f"Review: `retype` replaces a column of {table}: {one.text}."
         if {"timestamp", "timestamptz"} & {_family(one.before), _family(one.after)}:
             yield "Times are cast in the zone UTC, unless `time_zone` names another one."
         yield "The check fails where a cast back gives another value; remove it only if that is intended."
-        yield f"Then consent to it: allow: [{one.consent(table)}]"
 
 
 def with_new_types(fields: Iterable[Field], retypes: Iterable[RetypedField]) -> tuple[Field, ...]:

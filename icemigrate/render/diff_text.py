@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display
+from icemigrate.render.phrases import WRITTEN_NEXT
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.diff_results import DiffResult
 
@@ -25,6 +26,7 @@ def diff_text(result: DiffResult, style: TerminalStyle) -> str:
         lines += [f"      {display.note_line(change)}" for change in table.changes]
     what = format_count(len(result.tables), "table")
     lines.append(f"{style.good('wrote')} {display.path_text(result.path)}, with {what}")
+    lines.append(WRITTEN_NEXT)
     return "\n".join(lines) + "\n"
 
 
@@ -32,8 +34,9 @@ def _remarks(result: DiffResult) -> Iterator[str]:
     yield from (f"note: {display.note_line(note)}" for note in result.notes)
     # On a dry run, the comment of the file says it.
     if result.review and result.path is not None:
-        yield "review `retype` and its checks in the file, then consent to it there:"
-        yield f"  allow: [{', '.join(map(display.note_line, result.review))}]"
+        place = "instead of its line `allow`" if result.allow else "as a line of it"
+        yield f"review `retype` and its checks in the file, then consent to it there, {place}:"
+        yield f"  allow: [{', '.join(map(display.note_line, (*result.allow, *result.review)))}]"
     if result.left_out:
         yield _DROPS
         yield from (f"  {display.note_line(one)}" for one in result.left_out)

@@ -32,6 +32,9 @@ from icemigrate.render import display
 from icemigrate.results.command_results import ApplyResult, PlanResult
 from icemigrate.results.status_results import KeptViewStatus
 
+WRITTEN_NEXT = "Next: review it, then run `icemigrate check --fix`, which updates the lock file."
+"""What follows a command that wrote a migration file."""
+
 
 class PlanSummary(Frozen):
     """A plan in numbers; ``add``, ``change``, ``drop`` count changes by their symbol.

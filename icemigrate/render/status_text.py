@@ -372,4 +372,5 @@ def import_text(result: ImportResult, style: TerminalStyle) -> str:
         return "".join([head, *(f"# note: {display.note_line(note)}\n" for note in result.notes), *rest])
     notes = [style.dim(f"note: {display.note_line(note)}") for note in result.notes]
     what = format_count(len(result.tables), "table")
-    return "\n".join([*notes, f"{style.good('wrote')} {display.path_text(result.path)}, with {what}"]) + "\n"
+    wrote = f"{style.good('wrote')} {display.path_text(result.path)}, with {what}"
+    return "\n".join([*notes, wrote, phrases.WRITTEN_NEXT]) + "\n"

@@ -15,6 +15,8 @@ from icemigrate.commands.check import check
 from icemigrate.commands.diff import DiffOptions, diff
 from icemigrate.commands.show import show
 from icemigrate.errors import IcemigrateError, Mistakes, UsageError
+from icemigrate.frozen import replace
+from icemigrate.iceberg.names import TableName
 from icemigrate.project import Project, open_project
 from icemigrate.render.formats import render
 from icemigrate.results.diff_results import DiffResult
@@ -338,6 +340,17 @@ def test_another_environment_is_compared_without_what_belongs_to_its_catalog(mar
         diff(market, from_environment="prod")
 
 
+def test_a_table_that_an_environment_has_already_is_adopted(market: Project) -> None:
+    embedded = Embedded(market.root)
+    embedded.apply()
+    events = embedded.engine.tables[TableName.parse("demo.events")]
+    other = TableName.parse("demo.other")
+    embedded.engine.tables[other] = replace(events, name=other, uuid=None, properties={})
+    embedded.save()
+    result = diff(market, from_environment="local", options=DiffOptions(dry_run=True))
+    assert body(result).startswith("tables:\n  - name: demo.other\n    adopt: true\n    columns:\n")
+
+
 @pytest.mark.parametrize("text", ["", "tables: [", "a: &a [*a]", "- 1", "models: 3", "kind: DataContract"])
 def test_a_file_of_another_form_is_an_error_with_a_position(market: Project, text: str) -> None:
     assert all(one.startswith("desired.yaml:1:") for one in mistakes(market, desired(market, text), TABLE))
@@ -348,7 +361,7 @@ def test_a_cast_is_written_with_a_check_and_without_its_consent(market: Project)
     assert result.content.splitlines()[1:4] == [
         "# Review: `retype` replaces a column of demo.events: kind string → int.",
         "# The check fails where a cast back gives another value; remove it only if that is intended.",
-        "# Then consent to it: allow: [destructive demo.events.kind]",
+        "# Then consent to it, as a line of this file: allow: [destructive demo.events.kind]",
     ]
     values = "select kind from {table} where not (try_cast(try_cast(kind as INT) as STRING) <=> kind) limit 5"
     assert [line.strip() for line in body(result).splitlines()] == [
@@ -359,6 +372,25 @@ def test_a_cast_is_written_with_a_check_and_without_its_consent(market: Project)
     assert "  allow: [destructive demo.events.kind]" in render(result)
     assert any("destructive demo.events.kind" in str(one) for one in check(market).diagnostics)
     assert diff(market, market.root / "desired.yaml").is_empty
+
+
+def test_the_consent_of_a_cast_has_a_place_beside_the_others(market: Project) -> None:
+    path = changed(
+        market, ("{name: id, type: long, required: true}", "{name: id, type: string, required: true}")
+    )
+    result = diff(market, path)
+    allow = "allow: [incompatible demo.events.id, destructive demo.events.id]"
+    assert f"# Then consent to it, instead of the line `allow` below: {allow}" in result.content
+    shown = render(result)
+    assert f"instead of its line `allow`:\n  {allow}" in shown
+    assert shown.endswith(
+        "Next: review it, then run `icemigrate check --fix`, which updates the lock file.\n"
+    )
+    assert result.path is not None
+    file = market.root / result.path
+    lines = [allow if line.startswith("allow:") else line for line in result.content.splitlines()]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert not [one for one in check(market).diagnostics if one.code == "missing-allow"]
 
 
 NESTED = """\
