@@ -14,14 +14,20 @@ from icemigrate.commands.plan import plan
 from icemigrate.commands.revert import revert
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.commands.status import history
+from icemigrate.commands.tenant_table_creation import TenantTableCreation
 from icemigrate.errors import ConflictError, ExitCode, Mistakes, UsageError
 from icemigrate.execution.failures import Interrupted
 from icemigrate.execution.run import run_plan
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal, LockedJournal
 from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.types import Field, Primitive
+from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.created_tables import CreatedTables
 from icemigrate.planning.plan_file import parse_plan_file, plan_file_text
 from icemigrate.project import open_project
+from icemigrate.table_data.new_table import create_table
 from icemigrate.wal import EntryKind, Writer
 from tests.support.embedded_project import HISTORY, Embedded
 from tests.support.table_project import TableProject
@@ -307,3 +313,45 @@ def insert(project: TableProject, *tenants: str) -> None:
     path = project.folder / "rows.csv"
     path.write_text("\n".join(["id", *tenants]) + "\n", encoding="utf-8")
     assert project.run("table", "insert", "ops.tenants", "--data", str(path), "--quiet") == ExitCode.OK
+
+
+def without_table(tenant: str) -> TableBatch:
+    """The entry of a tenant that has no table."""
+    table = f"otel.{tenant}_traces"
+    return TableBatch(table, tenant, "traces", 1, 0, f"there is no table `{table}`")
+
+
+def test_ingest_creates_the_tables_of_each_tenant_that_can_have_them(tmp_path: Path) -> None:
+    write_entries(tmp_path, "acme")
+    project = TableProject.create(tmp_path)
+    (tmp_path / "icemigrate.yaml").write_text("project: otel\npipeline: {log: log}\n", encoding="utf-8")
+    project.migrate(1, TRACES)
+    failed = [without_table(tenant) for tenant in ("globex", "initech")]
+    with project.tables() as session:
+        create_table(session, "otel.initech_traces", Schema((Field(1, "name", Primitive("int")),)))
+        # A table that another client makes is not missing; one that is in the way of a template is.
+        creation = TenantTableCreation(project.project, session, None)  # type: ignore[arg-type]
+        created = creation(failed)
+        assert created == CreatedTables(("otel.globex_traces",))
+        assert creation(failed) == CreatedTables()
+        assert created.waited_for(failed) == (failed[0],)
+
+
+def test_a_tenant_whose_tables_cannot_be_created_stops_no_other(tmp_path: Path) -> None:
+    write_entries(tmp_path, "acme")
+    project = TableProject.create(tmp_path)
+    (tmp_path / "icemigrate.yaml").write_text("project: otel\npipeline: {log: log}\n", encoding="utf-8")
+    logs = TRACES.replace("traces", "logs").replace("Traces", "Logs")
+    project.migrate(1, f"{TRACES}{logs.partition('tables:')[2].lstrip(chr(10))}")
+    failed = [without_table(tenant) for tenant in ("globex", "initech")]
+    with project.tables() as session:
+        create_table(session, "otel.initech_logs", Schema((Field(1, "name", Primitive("int")),)))
+        created = TenantTableCreation(project.project, session, None)(failed)  # type: ignore[arg-type]
+        assert created.names == ("otel.globex_logs", "otel.globex_traces")
+        (_, initech) = created.with_reasons(failed)
+        assert initech.problem is not None
+        assert initech.problem.startswith(
+            "there is no table `otel.initech_traces`, and it cannot be created: "
+        )
+        assert "otel.initech_logs" in initech.problem
+        assert session.find(session.parse("otel.initech_traces")) is None
