@@ -14,6 +14,7 @@ from icemigrate.planning.merge import Conflict
 from icemigrate.planning.plan import MigrationPlan, Plan, PlannedChange, PlannedDataStep, Step, TablePlan
 from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
 from icemigrate.render import display, phrases
+from icemigrate.render.alike_tables import alike_tables
 from icemigrate.render.finding_locations import by_severity
 from icemigrate.render.markdown_text import (
     COMMENT_LIMIT,
@@ -66,8 +67,17 @@ def _migration(migration: MigrationPlan, plan: Plan, with_statements: bool) -> I
     if migration.create_namespaces or recorded is not None:
         yield ""
     stages = plan_stages(plan, migration)
-    for table in migration.tables:
-        yield from _table(table, table_stages(stages, table), migration, with_statements)
+    groups = alike_tables(
+        migration.tables,
+        lambda table: _table(table, table_stages(stages, table), migration, with_statements),
+        safe_text,
+    )
+    for group in groups:
+        head, *rest = group.lines
+        yield head
+        if (others := group.others_text(inline_code)) is not None:
+            yield from ("", others)
+        yield from rest
     for namespace in migration.drop_namespaces:
         yield f"- **-** drop namespace {inline_code('.'.join(namespace))}, left empty"
 

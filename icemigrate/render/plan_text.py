@@ -17,6 +17,7 @@ from icemigrate.planning.plan import (
 )
 from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
 from icemigrate.render import display, phrases
+from icemigrate.render.alike_tables import alike_tables
 from icemigrate.render.findings_text import diagnostics_lines
 from icemigrate.render.plan_details import affected_writers_lines, new_table_lines, writer_lines
 from icemigrate.render.terminal_style import TerminalStyle
@@ -51,9 +52,15 @@ def _migration(migration: MigrationPlan, plan: Plan, style: TerminalStyle) -> It
     for namespace in migration.create_namespaces:
         yield f"{_INDENT}{style.symbol('+')} create namespace {display.one_line('.'.join(namespace))}"
     stages = plan_stages(plan, migration)
-    for table in migration.tables:
-        lines = _table(table, table_stages(stages, table), migration, style)
-        yield from (f"{_INDENT}{line}" for line in lines)
+    groups = alike_tables(
+        migration.tables, lambda table: _table(table, table_stages(stages, table), migration, style)
+    )
+    for group in groups:
+        head, *rest = group.lines
+        yield f"{_INDENT}{head}"
+        if (others := group.others_text(display.one_line)) is not None:
+            yield f"{_INDENT * 3}{style.dim(others)}"
+        yield from (f"{_INDENT}{line}" for line in rest)
     for namespace in migration.drop_namespaces:
         dropped = display.one_line(".".join(namespace))
         yield f"{_INDENT}{style.symbol('-')} drop namespace {dropped}, left empty"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display, phrases
+from icemigrate.render.alike_tables import alike_rows
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
 from icemigrate.results.command_results import (
@@ -89,16 +90,17 @@ def status_text(status: Status, style: TerminalStyle) -> str:
     ]
     if status.tables:
         lines.append("")
+    rows = [
+        (
+            display.one_line(t.table if t.table == t.name else f"{t.table} (in the catalog: {t.name})"),
+            t.version or "–",
+            _presence(t, style),
+            ", ".join(t.pending) or "–",
+        )
+        for t in status.tables
+    ]
     lines += text_columns(
-        [
-            (
-                display.one_line(t.table if t.table == t.name else f"{t.table} (in the catalog: {t.name})"),
-                t.version or "–",
-                _presence(t, style),
-                ", ".join(t.pending) or "–",
-            )
-            for t in status.tables
-        ],
+        rows if style.details else alike_rows(rows),
         ("table", "at", "catalog", "pending"),
         style,
     )

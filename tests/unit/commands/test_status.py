@@ -23,8 +23,9 @@ from icemigrate.iceberg.table import Snapshot
 from icemigrate.iceberg.types import Primitive
 from icemigrate.project import open_project
 from icemigrate.render.formats import render
+from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.status_results import Status, TableStatus
-from tests.support.embedded_project import HISTORY, Embedded
+from tests.support.embedded_project import HISTORY, Embedded, applied
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "schemas" / "status.schema.json").read_text("utf-8"))
 THEIRS = "11111111-2222-3333-4444-555555555555"
@@ -234,3 +235,11 @@ def test_values_that_a_compaction_removed_are_reported(
     assert found["0004"] == ((text,) if reports else ())
     line = "1 rollback cannot restore all values: `icemigrate status -v` shows it."
     assert (line in render(status(project))) == bool(reports)
+
+
+def test_many_tables_in_the_same_state_are_one_row(tmp_path: Path) -> None:
+    tables = ", ".join(f"{{name: db.t{n:02}, columns: [{{name: a, type: int}}]}}" for n in range(30))
+    project = applied(tmp_path, f"tables: [{tables}]\n")
+    shown = status(open_project(project.folder))
+    assert "db.t00 and 29 more" in render(shown)
+    assert "db.t29" in render(shown, style=TerminalStyle(False, details=True))

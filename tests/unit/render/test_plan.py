@@ -303,3 +303,29 @@ def test_a_name_that_is_quoted_already_is_quoted_once_in_what_happens_to_a_write
     reason = "writes ``v 2``, which this migration renames to `v`"
     live = AffectedWriter(Writer("spark", True, "q-7", last_ms=1_795_000_000_000), (reason,))
     assert writer_lines(live)[1] == "  writes `v 2`, which this migration renames to `v`"
+
+
+def many(number: int) -> PlanResult:
+    """A plan of tables of tenants; that of `t3` has a note."""
+    tables = []
+    for at in range(number):
+        name = TableName(("otel",), f"t{at}_a")
+        rename = PlannedChange(
+            RenameColumn(name, 7, ("volume",), "quantity"),
+            "volume → quantity",
+            (),
+            Reversal(Reversibility.YES, "y"),
+        )
+        steps = (Step((rename,), (SqlStatement(f"ALTER TABLE lake.{name} RENAME"),)),)
+        tables.append(TablePlan(name, name, None, name, steps, ("an exception",) if at == 3 else ()))
+    migration = MigrationPlan("0003", "Rename it", "c0ffee", tuple(tables))
+    return PlanResult(Plan("market", "prod", "rest:https://lake", "lake", (migration,)))
+
+
+@pytest.mark.parametrize("output", ["text", "markdown"])
+def test_tables_with_the_same_plan_are_shown_once(output: str) -> None:
+    shown = render(many(1000), output)
+    assert shown.count("volume → quantity") == 2
+    assert "also 998 other tables: " in shown
+    assert shown.count("an exception") == 1
+    assert render(many(4), output).count("volume → quantity") == 4
