@@ -90,6 +90,17 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     help="How batches and problems are written to standard error: as text (the default), or as one JSON "
     "document on each line.",
 )
+@click.option(
+    "--sink",
+    type=click.Choice(["parquet", "iceberg", "both"]),
+    help="Where the rows go: loose Parquet files, the tables of the tenants, or both (default: `sink` of the "
+    "project file, or `iceberg`). `tenant_sinks` of the project file has priority.",
+)
+@click.option(
+    "--parquet-folder",
+    metavar="FOLDER",
+    help="The folder of the Parquet files (default: `parquet_folder` of the project file).",
+)
 @format_option("text", "json")
 @global_options
 @pass_settings
@@ -105,6 +116,8 @@ def command(
     retention_s: float | None,
     metrics_address: str | None,
     log_format: str,
+    sink: str | None,
+    parquet_folder: str | None,
 ) -> ExitCode:
     """Drain a write-ahead log of OpenTelemetry data into the tables of its tenants, with Spark.
 
@@ -122,7 +135,16 @@ def command(
         raise click.UsageError("`--once` and `--continuous` exclude each other")
     settings.log_format = log_format
     request = IngestRequest(
-        log, tables, quarantine, checkpoint, interval_s, retention_s, metrics_address, sources
+        log,
+        tables,
+        quarantine,
+        checkpoint,
+        interval_s,
+        retention_s,
+        metrics_address,
+        sources,
+        sink,
+        parquet_folder,
     )
     with _stop_after_batch() as stopping:
         result = ingest_log(

@@ -20,6 +20,7 @@ from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.run_totals import RunTotals, deferred_entries
 from icemigrate.project import Project, choose_environment, storage_properties
 from icemigrate.project.listen_address import parse_listen_address
+from icemigrate.project.sink_choice import SinkChoice, SinkKind, parse_parquet_folder
 from icemigrate.project.telemetry_sources import parse_sources
 from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
 from icemigrate.results.ingest_results import IngestResult
@@ -39,6 +40,8 @@ class IngestRequest(Frozen):
     :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
     :param metrics_address: of the server of metrics, such as ``127.0.0.1:9464``.
     :param sources: addresses, such as ``file:otel/traces.json?tenant=acme``.
+    :param sink: a :class:`~icemigrate.project.sink_choice.SinkKind`, for tenants without one of their own.
+    :param parquet_folder: of the sinks of Parquet files.
     """
 
     log: str | PathLike[str] | None = None
@@ -49,6 +52,8 @@ class IngestRequest(Frozen):
     retention_s: float | None = None
     metrics_address: str | None = None
     sources: tuple[str, ...] = ()
+    sink: str | None = None
+    parquet_folder: str | None = None
 
 
 def ingest_log(
@@ -127,6 +132,7 @@ def ingest_settings(
         interval_s=request.interval_s,
         retention_s=retention_s if request.retention_s is None else request.retention_s,
         sources=parse_sources(request.sources, Path.cwd()) or parse_sources(given.sources, project.root),
+        sinks=_sinks(given.sinks, request),
     )
 
 
@@ -157,6 +163,13 @@ def storage_of(project: Project, environment: str | None) -> dict[str, str]:
     :raises: as :func:`~icemigrate.project.choose_environment`.
     """
     return storage_properties(choose_environment(project, environment, dict(os.environ)))
+
+
+def _sinks(given: SinkChoice, request: IngestRequest) -> SinkChoice:
+    kind = given.default if request.sink is None else SinkKind(request.sink)
+    written = request.parquet_folder
+    folder = given.folder if written is None else parse_parquet_folder(written, Path.cwd())
+    return SinkChoice(kind, given.tenants, folder).require_folder()
 
 
 def _quarantine(written: str, tables: TenantTables) -> TableName:

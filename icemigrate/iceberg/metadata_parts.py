@@ -298,3 +298,8 @@ def _schema(json: Json, schema_id: int | None) -> Schema | None:
         if schema.get("schema-id", 0) == schema_id:
             return read_schema(f"schemas[{number}]", schema)
     return None
+
+
+def layout_of(metadata: Json) -> str:
+    """The ids of the schema and the partition spec that new files of a table have."""
+    return f"{current_schema_id(metadata)}/{default_spec_id(metadata)}"

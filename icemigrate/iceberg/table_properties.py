@@ -37,6 +37,8 @@ ADOPTED_FROM = "icemigrate.adopted-from"
 """In the summary of a snapshot of `adopt-parquet`: the folder or file on this machine that it adopted."""
 ADOPTION_UNDONE = "icemigrate.adoption-undone"
 """In the summary of the snapshot that takes such files out of the table again: the same path."""
+ROWS_OF_TABLE = "icemigrate.rows-of-table"
+"""In the footer of a Parquet file of `ingest` whose rows a table has too: the table's UUID."""
 CREATION_PROPERTY = "icemigrate.creation"
 """On a table of a REST catalog: the request that created it, until a second commit sets the field ids;
 see :mod:`icemigrate.metadata_engine.rest_creation`."""

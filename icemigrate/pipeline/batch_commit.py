@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.metadata_parts import layout_of
 from icemigrate.iceberg.table_properties import BATCH_PROPERTY
 from icemigrate.metadata_engine.data_files import DataFile
-from icemigrate.pipeline.entry_files import TableEntries, layout_of
+from icemigrate.pipeline.task_results import TableEntries
 from icemigrate.table_data.parquet_output import delete_files
 from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.table_session import CurrentTable, TableSession

@@ -64,7 +64,7 @@ class BatchResult(Frozen):
 
     @property
     def table_count(self) -> int:
-        """The tables that have new entries."""
+        """The tenants and kinds that have new entries in their tables or files."""
         return sum(
             table.problem is None and table.tenant is not None and table.entries > 0 for table in self.tables
         )

@@ -6,43 +6,38 @@ driver commits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-import msgspec
-
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen, field, replace
-from icemigrate.iceberg.json_text import Json
-from icemigrate.iceberg.metadata_parts import current_schema_id, default_spec_id
 from icemigrate.iceberg.names import TableName
-from icemigrate.metadata_engine.data_files import DataFile
+from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.table_store import TableStore
 from icemigrate.otlp.payload_fields import UnreadablePayload
 from icemigrate.otlp.telemetry_columns import RequestColumns, read_columns
 from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
+from icemigrate.pipeline.iceberg_sink import IcebergWriter
+from icemigrate.pipeline.parquet_sink import ParquetWriter, standard_columns, tenant_folder
 from icemigrate.pipeline.quarantine import QUARANTINE_TYPES, quarantine_row
+from icemigrate.pipeline.sink_port import SinkWriter
+from icemigrate.pipeline.task_results import TableEntries, result_batch
 from icemigrate.pipeline.telemetry_arrow import ArrowRows, UnsuitableTable
 from icemigrate.planning.planning_context import ReservedNames
 from icemigrate.project.namespace_mapping import NamespaceMapping
+from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.project.tenant_tables import TenantTables
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
-from icemigrate.table_data.parquet_output import copy_to_table, delete_files, write_parquet
 from icemigrate.table_data.table_session import CurrentTable
 from icemigrate.table_data.writable_tables import reason_against_rows
 from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
-FILE_COLUMNS = (
-    "table string, tenant string, kind string, files binary, layout string, entries long, rows long, "
-    "problem string, stops boolean, quarantined long, future long"
-)
-"""The columns of :class:`TableEntries`, in Spark's syntax."""
 _MOST_BYTES = 256 * 1024 * 1024
 """Rows of one table that a task has in memory, in bytes of Arrow."""
 _IGNORE_CASE = frozenset({"hive", "glue"})
@@ -58,6 +53,8 @@ class BatchContext(Frozen):
     :param reserved: names of tables that only icemigrate writes.
     :param paused: problems by tenant and kind, of tables that are not written now.
     :param latest_ns: entries with a later time are from the future; in nanoseconds since 1970.
+    :param sinks: where the rows of each tenant go.
+    :param batch: the name of the batch.
     """
 
     settings: CatalogSettings
@@ -67,37 +64,8 @@ class BatchContext(Frozen):
     reserved: ReservedNames
     paused: Mapping[tuple[str | None, str | None], str] = field(default_factory=dict)
     latest_ns: int = 2**63
-
-
-class TableEntries(Frozen):
-    """The result of a task for one table.
-
-    :param table: its declared name.
-    :param tenant: ``None`` for the quarantine.
-    :param files: data files that are written; none if the table has a problem.
-    :param layout: of the table that they were written for, see :func:`layout_of`.
-    :param problem: why the entries are not written, as a clause.
-    :param stops: whether the problem is not one of this table alone, so that the batch stops.
-    :param quarantined: further entries of the tenant, which the quarantine gets.
-    :param future: entries that are from the future; the table gets them all the same.
-    """
-
-    table: str
-    tenant: str | None = None
-    kind: str | None = None
-    files: tuple[DataFile, ...] = ()
-    layout: str | None = None
-    entries: int = 0
-    rows: int = 0
-    problem: str | None = None
-    stops: bool = False
-    quarantined: int = 0
-    future: int = 0
-
-
-def layout_of(metadata: Json) -> str:
-    """The ids of the schema and the partition spec that new files of a table have."""
-    return f"{current_schema_id(metadata)}/{default_spec_id(metadata)}"
+    sinks: SinkChoice = SinkChoice()
+    batch: str = ""
 
 
 class NoTable(IcemigrateError):
@@ -105,23 +73,24 @@ class NoTable(IcemigrateError):
 
 
 class _TableFiles:
-    """Collects the rows of one table and writes them as files.
+    """Collects the rows of one tenant and kind and writes them to sinks.
 
+    :param table: the declared name of the table; empty without one.
+    :param sinks: at least one, unless there is a problem; the first one decides the columns.
     :param types: of the columns that rows have, in Iceberg's notation.
     :param problem: why the entries are only counted, known before they are read.
     """
 
     def __init__(
         self,
-        writer: EntryFileWriter,
-        name: TableName | None,
+        table: str,
+        sinks: Sequence[SinkWriter],
         types: Mapping[str, str],
         problem: str | None = None,
     ) -> None:
-        self._writer, self._name, self._types = writer, name, types
-        self._target: LoadTarget | None = None
+        self._table, self._sinks, self._types = table, sinks, types
         self._pending: ArrowRows | None = None
-        self.files, self.entries, self.rows = list[DataFile](), 0, 0
+        self.entries = self.rows = 0
         self.problem = problem
         self.stops = False
 
@@ -134,10 +103,8 @@ class _TableFiles:
         if self.problem is not None or not found.rows:
             return
         with self._problems():
-            if self._target is None or self._pending is None:
-                assert self._name is not None, "without a table there is a problem"
-                self._target = self._writer.target(self._name)
-                self._pending = ArrowRows(self._types, self._target.columns)
+            if self._pending is None:
+                self._pending = ArrowRows(self._types, self._sinks[0].columns())
             self._pending.add(found, size)
             self.rows += found.rows
             if self._pending.bytes >= _MOST_BYTES:
@@ -145,10 +112,10 @@ class _TableFiles:
 
     def _flush(self) -> None:
         """Write what is pending."""
-        if self._target is not None and self._pending is not None:
-            rows = self._pending.take()
-            if rows.num_rows:
-                self.files += self._writer.write_rows(rows, self._target)
+        rows = None if self._pending is None else self._pending.take()
+        if rows is not None and rows.num_rows:
+            for sink in self._sinks:
+                sink.write(rows)
 
     @contextmanager
     def _problems(self) -> Iterator[None]:
@@ -161,25 +128,27 @@ class _TableFiles:
             self._fail(error.message, stops=True)
 
     def _fail(self, problem: str, *, stops: bool = False) -> None:
-        delete_files(self.files, self._writer.store.files)
-        self.files, self.rows, self.problem, self.stops = [], 0, problem, stops
+        for sink in self._sinks:
+            sink.discard()
+        self.rows, self.problem, self.stops = 0, problem, stops
         self._pending = None
 
     def result(self, tenant: str | None, kind: str | None) -> TableEntries:
         """The files, after the last row."""
         with self._problems():
             self._flush()
-        return TableEntries(
-            table="" if self._name is None else str(self._name),
+        result = TableEntries(
+            table=self._table,
             tenant=tenant,
             kind=kind,
-            files=tuple(self.files),
-            layout=None if self._target is None else layout_of(self._target.metadata),
             entries=self.entries,
             rows=self.rows,
             problem=self.problem,
             stops=self.stops,
         )
+        for sink in self._sinks:
+            result = sink.add_to(result)
+        return result
 
 
 class EntryFileWriter:
@@ -190,15 +159,19 @@ class EntryFileWriter:
 
     def __init__(self, context: BatchContext, store: TableStore, db: LoadDatabase) -> None:
         self._context, self.store, self._db = context, store, db
-        self._quarantine = _TableFiles(self, context.quarantine, QUARANTINE_TYPES)
+        quarantine = context.quarantine
+        self._quarantine = _TableFiles(str(quarantine), [self._iceberg(quarantine)], QUARANTINE_TYPES)
 
     def write(self, tenant: str, kind: EntryKind, entries: Iterable[Mapping[str, Any]]) -> TableEntries:
-        """Write the entries of one table; those that cannot be read are in the quarantine."""
+        """Write the entries of one tenant and kind; those that cannot be read are in the quarantine."""
         name = self._context.tables.table(tenant, kind)
+        has_tables = self._context.sinks.of(tenant).has_tables
         problem = self._context.paused.get((tenant, kind.value))
-        if name is None:
+        if name is None and has_tables:
             problem = f"no table is given for {kind.value}"
-        files, unreadable, future = _TableFiles(self, name, TELEMETRY_TYPES[kind], problem), 0, 0
+        table = "" if name is None or not has_tables else str(name)
+        files = _TableFiles(table, self._sinks(tenant, kind, name), TELEMETRY_TYPES[kind], problem)
+        unreadable = future = 0
         for entry in entries:
             payload = entry["payload"]
             try:
@@ -210,6 +183,33 @@ class EntryFileWriter:
                 files.add(found, len(payload))
                 future += entry["time_ns"] > self._context.latest_ns
         return replace(files.result(tenant, kind.value), quarantined=unreadable, future=future)
+
+    def _iceberg(self, name: TableName) -> IcebergWriter:
+        return IcebergWriter(lambda: self.target(name), self._db, self.store.files)
+
+    def _sinks(self, tenant: str, kind: EntryKind, name: TableName | None) -> list[SinkWriter]:
+        """The sinks of a tenant, the table first: its columns are those of the files."""
+        choice, found = self._context.sinks, list[SinkWriter]()
+        iceberg = None
+        if choice.of(tenant).has_tables and name is not None:
+            iceberg = self._iceberg(name)
+            found.append(iceberg)
+        if choice.of(tenant).has_files:
+            assert choice.folder is not None, "a sink of files has a folder"
+            folder = tenant_folder(choice.folder, tenant, kind.value)
+            table = iceberg
+
+            def find_columns() -> Sequence[Field]:
+                try:
+                    return standard_columns(kind) if name is None else self.target(name).columns
+                except NoTable:
+                    return standard_columns(kind)
+
+            def find_table() -> str | None:
+                return None if table is None else str(table.target.metadata["table-uuid"])
+
+            found.append(ParquetWriter(folder, self._context.batch, kind, find_columns, find_table))
+        return found
 
     def quarantine(self, entry: Mapping[str, Any], problem: str) -> None:
         """Write an entry that cannot be read to the quarantine."""
@@ -241,15 +241,6 @@ class EntryFileWriter:
             raise NoTable(f"table `{declared}` {reason}: only icemigrate writes it")
         return load_target(table)
 
-    def write_rows(self, rows: Any, target: LoadTarget) -> tuple[DataFile, ...]:
-        """Write rows as files of a table.
-
-        :param rows: ``pyarrow.Table`` with the columns of the table.
-        """
-        self._db.connection.register("telemetry", rows)
-        files = write_parquet(self._db, "SELECT * FROM telemetry", target, is_checked=True)
-        return copy_to_table(files, target, self.store.files)
-
 
 def file_batches(context: BatchContext, batches: Iterable[Any]) -> Iterator[Any]:
     """Write the entries of a task.
@@ -268,25 +259,8 @@ def file_batches(context: BatchContext, batches: Iterable[Any]) -> Iterator[Any]
                     for entry in group:
                         writer.quarantine(entry, entry["problem"])
                 else:
-                    yield _result_batch(writer.write(tenant, EntryKind(kind), group))
+                    yield result_batch(writer.write(tenant, EntryKind(kind), group))
             if (result := writer.quarantined()) is not None:
-                yield _result_batch(result)
+                yield result_batch(result)
     finally:
         store.close()
-
-
-def _result_batch(result: TableEntries) -> Any:
-    import pyarrow as pa
-
-    types = {"string": pa.string(), "binary": pa.binary(), "long": pa.int64(), "boolean": pa.bool_()}
-    columns = [column.split() for column in FILE_COLUMNS.split(", ")]
-    values = [getattr(result, name) for name, _ in columns]
-    values[3] = msgspec.msgpack.encode(result.files)
-    arrays = [pa.array([value], types[type_]) for value, (_, type_) in zip(values, columns, strict=True)]
-    return pa.record_batch(arrays, names=[name for name, _ in columns])
-
-
-def read_result(row: Any) -> TableEntries:
-    """A row of :data:`FILE_COLUMNS`."""
-    files = msgspec.msgpack.decode(bytes(row.files), type=tuple[DataFile, ...])
-    return TableEntries(**{**row.asDict(), "files": files})

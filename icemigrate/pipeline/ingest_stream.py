@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import TableName
-from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table
+from icemigrate.pipeline.batch_commit import TableBatch, by_table
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
 from icemigrate.pipeline.checkpoint_copy import StreamCheckpoint, stream_checkpoint
 from icemigrate.pipeline.collected_segments import collect
@@ -27,16 +27,15 @@ from icemigrate.pipeline.created_tables import CreatedTables, CreateTables, crea
 from icemigrate.pipeline.deferred_entries import defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
 from icemigrate.pipeline.drained_totals import record_totals
-from icemigrate.pipeline.entry_files import (
-    FILE_COLUMNS,
-    BatchContext,
-    TableEntries,
-    file_batches,
-    read_result,
-)
+from icemigrate.pipeline.entry_files import BatchContext, file_batches
+from icemigrate.pipeline.iceberg_sink import IcebergSink
+from icemigrate.pipeline.parquet_sink import ParquetSink
+from icemigrate.pipeline.sink_port import Sink, publish
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.pipeline.stream_source import stream_source
 from icemigrate.pipeline.table_retries import TableRetries
+from icemigrate.pipeline.task_results import FILE_COLUMNS, TableEntries, read_result
+from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.project.telemetry_sources import FileSource
 from icemigrate.project.tenant_tables import TenantTables
 from icemigrate.spark.java_errors import convert_java_errors
@@ -71,6 +70,7 @@ class IngestSettings(Frozen):
     :param interval_s: seconds between batches; ``None`` to end when everything is drained.
     :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
     :param sources: of telemetry that the run copies into the log.
+    :param sinks: where the rows of each tenant go.
     """
 
     log: AnyPath
@@ -81,6 +81,7 @@ class IngestSettings(Frozen):
     interval_s: float | None = None
     retention_s: float | None = None
     sources: tuple[FileSource, ...] = ()
+    sinks: SinkChoice = SinkChoice()
 
 
 def ingest(
@@ -255,7 +256,10 @@ class _Batches:
             environment.names.names_only(),
             settings.quarantine,
             reserved_of(environment),
+            sinks=settings.sinks,
         )
+        files = settings.sinks.folder
+        self._sinks: list[Sink] = [IcebergSink(session), *([] if files is None else [ParquetSink(files)])]
 
     def is_drained(self) -> bool:
         """Whether a run without an interval can be ended; a stream that ends by itself is not."""
@@ -299,8 +303,8 @@ class _Batches:
         began_s = time.time()
         clock, paused = PhaseClock(), self.retries.paused(time.monotonic())
         with clock.phase("write files"):
-            latest_ns = int((began_s + _CLOCK_SECONDS) * 1e9)
-            context = replace(self._context, paused=paused, latest_ns=latest_ns)
+            latest_ns, batch = int((began_s + _CLOCK_SECONDS) * 1e9), f"{id_}-{number}"
+            context = replace(self._context, paused=paused, latest_ns=latest_ns, batch=batch)
             rows = ordered.mapInArrow(partial(file_batches, context), FILE_COLUMNS).collect()
         results = [read_result(row) for row in rows]
         _require_running(self._session, results)
@@ -309,7 +313,7 @@ class _Batches:
             self._lock.require_held()
             with clock.phase("commit table", found[0].table):
                 is_paused = (found[0].tenant, found[0].kind) in paused
-                committed.append(commit_table(self._session, f"{id_}-{number}", found, is_paused=is_paused))
+                committed.append(publish(self._sinks, f"{id_}-{number}", found, is_paused=is_paused))
         failed = [table for table in committed if table.problem is not None]
         deferred = 0
         if failed:

@@ -17,6 +17,7 @@ from icemigrate.files.read.node_values import (
 )
 from icemigrate.iceberg.names import BadName, TableName
 from icemigrate.project.project_values import DEFAULT_QUARANTINE, PipelineSettings
+from icemigrate.project.sink_choice import SinkChoice, SinkKind, parse_parquet_folder
 
 
 def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
@@ -25,6 +26,7 @@ def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
         return
     # Every command reads the project file; most projects have no such key.
     from icemigrate.project.tenant_tables import may_be_equal, parse_pattern
+    from icemigrate.wal.entries import is_tenant_id
 
     node = as_mapping(content.get("pipeline"))
     patterns = dict[str, TableName]()
@@ -41,6 +43,15 @@ def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
                 yield Diagnostic("bad-name", message, value.place, hint)
         patterns[key.text] = pattern
     yield from _source_mistakes(node)
+    if (folder := node.get("parquet_folder")) is not None:
+        try:
+            parse_parquet_folder(scalar_text(folder), Path("/"))
+        except UsageError as error:
+            yield Diagnostic("bad-format", error.message, folder.place, error.hint)
+    for key, _ in mapping_entries(node.get("tenant_sinks")):
+        if not is_tenant_id(key.text):
+            hint = "an id has 1 to 128 ASCII letters, digits, `_` and `-`"
+            yield Diagnostic("bad-name", f"`{key.text}` is no id of a tenant", key.place, hint)
     yield from _quarantine_mistakes(node.get("quarantine"), patterns.values())
     yield from _address_mistakes(node.get("metrics_address"))
 
@@ -103,6 +114,7 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
         return text if is_remote(text) else str(root / text)
 
     default = PipelineSettings()
+    parquet = node.get("parquet_folder")
     retention, segments, quarantine = (
         node.get(key) for key in ("retention", "segments_per_batch", "quarantine")
     )
@@ -117,4 +129,12 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
         None if address is None else scalar_text(address),
         default.health_limit if health_limit is None else read_duration(health_limit),
         tuple(map(scalar_text, list_items(node.get("from")))),
+        SinkChoice(
+            SinkKind.ICEBERG if (sink := node.get("sink")) is None else SinkKind(scalar_text(sink)),
+            {
+                key.text: SinkKind(scalar_text(value))
+                for key, value in mapping_entries(node.get("tenant_sinks"))
+            },
+            None if parquet is None else parse_parquet_folder(scalar_text(parquet), root),
+        ),
     )

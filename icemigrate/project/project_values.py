@@ -12,6 +12,7 @@ from icemigrate.diagnostics import FilePosition
 from icemigrate.files.parse.yaml_nodes import YamlNode
 from icemigrate.files.read.for_each import Lists
 from icemigrate.files.read.migration_file import UNSET, Retention, Unset
+from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.redaction import MASK, register_secret
 from icemigrate.system.deadline import DEFAULT_SECONDS
 from icemigrate.system.repository_boundary import repository_top
@@ -202,6 +203,7 @@ class PipelineSettings:
     :param metrics_address: where the server of metrics listens; ``None`` for no server.
     :param health_limit: how long entries may wait without a batch that completes.
     :param sources: addresses, such as ``file:otel/traces.json?tenant=acme``.
+    :param sinks: where the rows of each tenant go.
     """
 
     log: str | None = None
@@ -213,6 +215,7 @@ class PipelineSettings:
     metrics_address: str | None = None
     health_limit: timedelta = timedelta(minutes=10)
     sources: tuple[str, ...] = ()
+    sinks: SinkChoice = field(default_factory=SinkChoice)
 
 
 @dataclass(frozen=True, slots=True)

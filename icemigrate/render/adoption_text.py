@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icemigrate.diagnostics import format_count, format_size
+from icemigrate.diagnostics import format_count
 from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.adoption_results import AdoptionResult
@@ -20,7 +20,7 @@ def _head(result: AdoptionResult) -> str:
     if not result.files:
         return f"No file of {path} is new for {name}: nothing was changed."
     files = format_count(result.files, "file")
-    what = f"{files} with {format_count(result.rows, 'row')} ({format_size(result.size_bytes)})"
+    what = f"{files} with {format_count(result.rows, 'row')}"
     if not result.done:
         verb, word = ("take", "out of") if result.is_undo else ("adopt", "into")
         return f"Would {verb} {what} of {path} {word} {name}; nothing was changed."
@@ -32,7 +32,7 @@ def _head(result: AdoptionResult) -> str:
 
 def _notes(result: AdoptionResult) -> Iterator[str]:
     if result.already_adopted:
-        yield f"{format_count(result.already_adopted, 'file')} of the folder are in the table already"
+        yield f"{format_count(result.already_adopted, 'file')}, or the rows of them, are in the table already"
     if result.empty:
         yield f"{format_count(result.empty, 'file')} without rows are left out"
     if result.sets_name_mapping:

@@ -9,7 +9,7 @@ from icemigrate.diagnostics import format_count
 from icemigrate.render import display
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
 from icemigrate.render.text_columns import text_columns
-from icemigrate.results.ingest_results import IngestResult
+from icemigrate.results.ingest_results import IngestedTable, IngestResult
 
 SHOWN_PROBLEMS = 20
 
@@ -50,9 +50,9 @@ class _Batch(Protocol):
 def batch_text(batch: _Batch) -> str:
     """A line for each batch, each table with a new problem, and each table without its problem."""
     deferred = f", {format_count(batch.deferred, 'stays', 'stay')} in the log" if batch.deferred else ""
-    tables = format_count(batch.table_count, "table", "tables")
+    tables = format_count(batch.table_count, "tenant and kind", "tenants and kinds")
     entries = format_count(batch.entries, "entry", "entries")
-    lines = [f"batch {batch.number}: {entries} in {tables}{deferred}"]
+    lines = [f"batch {batch.number}: {entries} of {tables}{deferred}"]
     failed, recovered = batch.outcomes.failed, batch.outcomes.recovered
     lines += [problem_line(one.tenant, one.kind, one.problem, PLAIN_STYLE) for one in failed[:SHOWN_PROBLEMS]]
     if len(failed) > SHOWN_PROBLEMS:
@@ -68,6 +68,16 @@ def batch_text(batch: _Batch) -> str:
         for one in batch.outcomes.ahead[:SHOWN_PROBLEMS]
     ]
     return "\n".join(lines) + "\n"
+
+
+def _places(done: Sequence[IngestedTable]) -> str:
+    """The tables, and the tenants and kinds whose rows are in loose files alone."""
+    loose = sum(not table.table for table in done)
+    files = f"Parquet files of {format_count(loose, 'tenant and kind', 'tenants and kinds')}"
+    tables = format_count(len(done) - loose, "table", "tables")
+    if not loose:
+        return tables
+    return files if loose == len(done) else f"{tables}, and {files}"
 
 
 def problem_line(tenant: str | None, kind: str | None, problem: str | None, style: TerminalStyle) -> str:
@@ -96,7 +106,7 @@ def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     if result.deferred:
         stay = format_count(result.deferred, "stays", "stay")
         deferred = f"; {stay} in the log, and the next run tries them again"
-    lines.append(f"Ingested {written} into {format_count(len(done), 'table', 'tables')}{deferred}.")
+    lines.append(f"Ingested {written} into {_places(done)}{deferred}.")
     if result.created_tables:
         lines.append(f"Created {format_count(result.created_tables, 'table')} for new tenants.")
     if result.removed_segments:

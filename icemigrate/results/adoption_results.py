@@ -16,7 +16,7 @@ class AdoptionResult(Frozen):
     :param files: the number of these files.
     :param rows: the number of their rows, by their footers.
     :param size_bytes: the size of these files.
-    :param already_adopted: files that the table has already, which are left out.
+    :param already_adopted: files, or files whose rows, the table has already; they are left out.
     :param empty: files without rows, which are left out.
     :param snapshot_id: of the new snapshot; ``None`` where no file changed, or for a dry run.
     :param sets_name_mapping: whether the table gets a name mapping, by which readers find the columns.

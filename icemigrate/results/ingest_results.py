@@ -9,7 +9,8 @@ from icemigrate.results.document_types import Count
 class IngestedTable(Frozen):
     """What a run did with one table.
 
-    :param table: its name in migration files; empty if no table is given for the kind.
+    :param table: its name in migration files; empty if no table is given for the kind, or the rows are in
+        Parquet files alone.
     :param tenant: the tenant; ``None`` for the quarantine.
     :param kind: ``traces``, ``logs`` or ``metrics``; ``None`` for the quarantine.
     :param entries: entries of the log that the table has now.

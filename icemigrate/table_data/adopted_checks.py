@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from icemigrate.catalog.capabilities import NAME_MAPPING
@@ -11,6 +13,7 @@ from icemigrate.errors import MissingExtra, extra_hint, os_error_reason
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import format_path
 from icemigrate.iceberg.partitioning import IDENTITY
+from icemigrate.iceberg.table_properties import ROWS_OF_TABLE
 from icemigrate.iceberg.types import Primitive
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.parquet_metrics import MetricColumn, describe_footer
@@ -52,12 +55,14 @@ class CheckedFiles(Frozen):
     """The files that fit a table, and why others do not.
 
     :param empty: the number of files without rows, which no table needs.
+    :param doubled: the number of files whose rows `ingest` wrote to the table too.
     :param mapping: the name mapping that the table needs for them; ``None`` where it needs no other one.
     """
 
     files: tuple[CheckedFile, ...]
     problems: tuple[Diagnostic, ...]
     empty: int = 0
+    doubled: int = 0
     mapping: str | None = None
 
 
@@ -66,7 +71,8 @@ def check_files(files: Sequence[AdoptedFile], target: LoadTarget) -> CheckedFile
 
     :raises MissingExtra: pyarrow is not installed.
     """
-    checked, problems, empty = list[CheckedFile](), list[Diagnostic](), 0
+    checked, problems = list[CheckedFile](), list[Diagnostic]()
+    skipped = Counter[_Skip]()
     with measured_activity(f"Checking files for {target.name}", FILES, len(files)) as add:
         for file in files:
             try:
@@ -74,14 +80,25 @@ def check_files(files: Sequence[AdoptedFile], target: LoadTarget) -> CheckedFile
             except _Unfit as error:
                 problems += error.problems
             else:
-                empty += found is None
-                checked += [] if found is None else [found]
+                if isinstance(found, _Skip):
+                    skipped[found] += 1
+                else:
+                    checked.append(found)
             add(1)
     mapping = None
     if any(not one.has_ids for one in checked):
         mapping, wrong = _needed_mapping(target)
         problems += wrong
-    return CheckedFiles(tuple(checked), tuple(problems), empty, mapping)
+    return CheckedFiles(
+        tuple(checked), tuple(problems), skipped[_Skip.EMPTY], skipped[_Skip.DOUBLED], mapping
+    )
+
+
+class _Skip(Enum):
+    """Why a file that fits is left out."""
+
+    EMPTY = "empty"
+    DOUBLED = "doubled"
 
 
 class _Unfit(Exception):
@@ -92,8 +109,8 @@ class _Unfit(Exception):
         self.problems = problems
 
 
-def _checked(file: AdoptedFile, target: LoadTarget) -> CheckedFile | None:
-    """The check of one file; ``None`` for one without rows.
+def _checked(file: AdoptedFile, target: LoadTarget) -> CheckedFile | _Skip:
+    """The check of one file.
 
     :raises _Unfit: it does not fit the table.
     """
@@ -108,7 +125,10 @@ def _checked(file: AdoptedFile, target: LoadTarget) -> CheckedFile | None:
         if mismatches:
             raise _Unfit([file.problem(one.message, one.hint) for one in mismatches])
         if footer.num_rows == 0:
-            return None
+            return _Skip.EMPTY
+        of_table = (footer.metadata or {}).get(ROWS_OF_TABLE.encode())
+        if of_table is not None and of_table.decode() == target.metadata["table-uuid"]:
+            return _Skip.DOUBLED
         _require_values(file, footer, columns, target)
         partition, mismatches = partition_of(target, columns, file.keys, _values(file, footer))
         if mismatches:

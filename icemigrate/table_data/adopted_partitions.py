@@ -15,7 +15,7 @@ from typing import Any
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import format_path
-from icemigrate.iceberg.partitioning import IDENTITY, PartitionField, Transform
+from icemigrate.iceberg.partitioning import IDENTITY, PartitionField, Transform, accepts_source_type
 from icemigrate.iceberg.types import Decimal, Field, Primitive, Type
 from icemigrate.metadata_engine.parquet_metrics import MetricColumn
 from icemigrate.metadata_engine.parquet_values import stored_value
@@ -23,7 +23,7 @@ from icemigrate.table_data.adopted_columns import ColumnMismatch, FileColumns
 from icemigrate.table_data.adopted_files import FolderKey
 from icemigrate.table_data.adopted_values import ColumnRange
 from icemigrate.table_data.load_target import LoadTarget
-from icemigrate.table_data.partition_texts import PartitionTexts, source_text
+from icemigrate.table_data.partition_texts import TIME_TRANSFORMS, PartitionTexts, source_text, time_text
 
 _FIRST_DAY = date(1970, 1, 1)
 _DAY_US, _HOUR_US = 86_400_000_000, 3_600_000_000
@@ -165,7 +165,7 @@ class _PartitionFinder:
     def _unused_key(self, key: FolderKey) -> Iterator[ColumnMismatch]:
         """The problem of a folder that is no partition of the table."""
         column = next((c for c in self._target.schema.fields if c.name == key.name), None)
-        if column is None and not key.is_below:
+        if column is None and (not key.is_below or self._is_time_of_rows(key)):
             return
         if column is None:
             names = [c.name for c in self._target.schema.fields]
@@ -188,6 +188,25 @@ class _PartitionFinder:
                     f"its folder has {_shown_key(key)}, and column `{key.name}` other values",
                     "move the file to the folder of its values",
                 )
+
+    def _is_time_of_rows(self, key: FolderKey) -> bool:
+        """Whether a folder such as ``day=2026-11-01`` has a time that a column of the file has too."""
+        if key.name not in TIME_TRANSFORMS:
+            return False
+        transform = Transform(key.name)
+        for number, column in self._leaves.values():
+            type_ = column.field.type
+            if column.is_repeated or not accepts_source_type(transform, type_):
+                continue
+            found = self._values.footer(number, column) or self._values.read(number, column)
+            common = _common(transform, type_, found)
+            if (
+                common is not None
+                and common.value is not None
+                and (key.value == time_text(key.name, common.value))
+            ):
+                return True
+        return False
 
 
 class _Common(Frozen):

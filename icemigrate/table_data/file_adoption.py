@@ -46,7 +46,7 @@ class Adoption(Frozen):
 
     :param root: the path without symbolic links.
     :param snapshot_id: ``None`` where there was nothing to do, or for a dry run.
-    :param there: files that the table has already.
+    :param there: files that the table has already, or whose rows it has from `ingest`.
     :param empty: files without rows, which are left out.
     :param mapping_set: whether the table got a name mapping.
     :param gc_disabled: whether ``gc.enabled`` becomes false.
@@ -101,7 +101,7 @@ def adopt_files(
         paths = {one.path for one in new.files}
         # Another process may have adopted some of them since.
         files_ = tuple(one for one in checked.files if one.file.path in paths)
-        checked = CheckedFiles(files_, (), checked.empty, checked.mapping)
+        checked = replace(checked, files=files_)
         properties = {} if checked.mapping is None else {NAME_MAPPING: checked.mapping}
         if not takes_ownership and is_gc_enabled(target.properties):
             properties[GC_ENABLED_PROPERTY] = "false"
@@ -111,7 +111,7 @@ def adopt_files(
             len(files_),
             sum(one.data.records for one in files_),
             sum(one.file.size for one in files_),
-            there=new.there,
+            there=new.there + checked.doubled,
             empty=checked.empty,
             mapping_set=NAME_MAPPING in properties,
             gc_disabled=GC_ENABLED_PROPERTY in properties,

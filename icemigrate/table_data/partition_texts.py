@@ -13,6 +13,7 @@ from icemigrate.iceberg.schema_json import type_from_json
 from icemigrate.iceberg.single_values import from_bytes
 from icemigrate.iceberg.types import Primitive, Type
 
+TIME_TRANSFORMS = ("year", "month", "day", "hour")
 _EPOCH = date(1970, 1, 1)
 _EPOCH_YEAR = 1970
 _UNPARTITIONED = ""
@@ -46,17 +47,20 @@ class PartitionTexts:
         if value is None:
             return "null"
         name = field.transform.name
-        if name == "year":
-            return str(_EPOCH_YEAR + value)
-        if name == "month":
-            return f"{_EPOCH_YEAR + value // 12:04}-{value % 12 + 1:02}"
-        if name == "day":
-            return _day(value)
-        if name == "hour":
-            return f"{_day(value // 24)}-{value % 24:02}"
+        if name in TIME_TRANSFORMS:
+            return time_text(name, value)
         if name == "truncate" or field.transform == IDENTITY:
             return source_text(self._types.get(field.source_ids[0]), value)
         return _plain(value)
+
+
+def time_text(transform: str, value: int) -> str:
+    """The value of one of :data:`TIME_TRANSFORMS`."""
+    if transform == "year":
+        return str(_EPOCH_YEAR + value)
+    if transform == "month":
+        return f"{_EPOCH_YEAR + value // 12:04}-{value % 12 + 1:02}"
+    return _day(value) if transform == "day" else f"{_day(value // 24)}-{value % 24:02}"
 
 
 def _day(number: int) -> str:

@@ -19,13 +19,12 @@ from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table,
 from icemigrate.pipeline.entry_files import (
     BatchContext,
     EntryFileWriter,
-    TableEntries,
     file_batches,
-    read_result,
 )
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.segment_entries import entry_batches
 from icemigrate.pipeline.table_retries import TableKey
+from icemigrate.pipeline.task_results import TableEntries, read_result
 from icemigrate.project.tenant_tables import may_be_equal, tenant_tables
 from icemigrate.table_data.load_database import open_load_database
 from icemigrate.table_data.load_target import load_target

@@ -13,11 +13,14 @@ def test_a_batch_has_a_line_and_each_new_problem_has_one() -> None:
     done = TableBatch("t", "acme", "logs", 2, 5)
     outcomes = TableOutcomes(failed, (done,), (TableBatch("t", "a", "logs", 9, 9, future=2),))
     lines = batch_text(BatchResult(4, (*failed, done), 30, outcomes)).splitlines()
-    assert lines[:2] == ["batch 4: 2 entries in 1 table, 30 stay in the log", "deferred  t0, logs: no right"]
+    assert lines[:2] == [
+        "batch 4: 2 entries of 1 tenant and kind, 30 stay in the log",
+        "deferred  t0, logs: no right",
+    ]
     assert lines[-3:] == [
         "and 10 more with a problem",
         "recovered acme, logs",
         "warning   a, logs: 2 entries are from the future",
     ]
     assert len(lines) == 24
-    assert batch_text(BatchResult(5, (done,))) == "batch 5: 2 entries in 1 table\n"
+    assert batch_text(BatchResult(5, (done,))) == "batch 5: 2 entries of 1 tenant and kind\n"

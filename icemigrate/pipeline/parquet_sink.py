@@ -1,0 +1,227 @@
+"""The sink of loose Parquet files: ``<kind>/tenant=<id>/day=<day>/<batch>-<number>.parquet``.
+
+Tasks write to a folder that readers pass over, and the driver renames the files to names that depend on the
+batch alone.  A file beside them lists those of the last batch: a batch that is repeated replaces its own
+files, and leaves no other file of an earlier attempt.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from icemigrate.errors import EngineError, os_error_reason
+from icemigrate.frozen import Frozen, replace
+from icemigrate.iceberg.table_properties import ROWS_OF_TABLE
+from icemigrate.iceberg.type_text import parse_type
+from icemigrate.iceberg.types import Field
+from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
+from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.task_results import StagedFile, TableEntries
+from icemigrate.system.file_writes import create_durable, make_durable_folder, sync_folder
+from icemigrate.wal.entries import EntryKind
+
+DAY_COLUMNS = {EntryKind.TRACES: "start_time", EntryKind.LOGS: "time", EntryKind.METRICS: "time"}
+"""The columns whose day, in UTC, a file's folder has."""
+_NO_DAY = "__HIVE_DEFAULT_PARTITION__"
+_STAGING, _LAST_BATCH = "_staging", "_last_batch"
+
+
+class _LastBatch(Frozen):
+    """The files of the batch that was published last.
+
+    :param files: relative to the tenant's folder.
+    """
+
+    batch: str
+    files: tuple[str, ...]
+
+
+def tenant_folder(root: Path, tenant: str, kind: str) -> Path:
+    """The folder of a tenant's files of one kind."""
+    return root / kind / f"tenant={tenant}"
+
+
+def standard_columns(kind: EntryKind) -> tuple[Field, ...]:
+    """All columns of a kind, for a tenant without a table."""
+    names = enumerate(TELEMETRY_TYPES[kind].items(), start=1)
+    return tuple(Field(number, name, parse_type(type_)) for number, (name, type_) in names)
+
+
+class ParquetWriter:
+    """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`.
+
+    :param folder: of the tenant and kind.
+    :param batch: its name.
+    :param find_columns: finds the columns when there is a first row.
+    :param find_table: the UUID of the table that gets the rows too; ``None`` without one.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        batch: str,
+        kind: EntryKind,
+        find_columns: Callable[[], Sequence[Field]],
+        find_table: Callable[[], str | None],
+    ) -> None:
+        self._staging, self._kind = folder / _STAGING / batch, kind
+        self._find_columns, self._find_table = find_columns, find_table
+        self._staged = list[StagedFile]()
+
+    def columns(self) -> Sequence[Field]:
+        """Those of the tenant's table, or all columns of the kind."""
+        return self._find_columns()
+
+    def write(self, rows: Any) -> None:
+        """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
+        table = self._find_table()
+        metadata = None if table is None else {ROWS_OF_TABLE: table}
+        schema = _without_ids(rows.schema).with_metadata(metadata)
+        for day, part in _by_day(rows, DAY_COLUMNS[self._kind]):
+            path = self._staging / f"{uuid.uuid4()}.parquet"
+            with _storage_errors(path):
+                create_durable(path, _parquet(part.cast(schema)))
+            self._staged.append(StagedFile(str(path), day, part.num_rows))
+
+    def discard(self) -> None:
+        """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
+        for one in self._staged:
+            Path(one.path).unlink(missing_ok=True)
+        self._staged = []
+
+    def add_to(self, result: TableEntries) -> TableEntries:
+        """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
+        return replace(result, staged=tuple(self._staged))
+
+
+class ParquetSink:
+    """See :class:`~icemigrate.pipeline.sink_port.Sink`.
+
+    :param root: the folder of all tenants.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def publish(
+        self, batch: str, results: Sequence[TableEntries], before: TableBatch | None, *, is_paused: bool
+    ) -> TableBatch:
+        """Rename the files; after a problem of an earlier sink, the batch has none."""
+        assert before is not None, "tables are first"
+        if before.tenant is None or before.kind is None or is_paused:
+            return before
+        folder = tenant_folder(self._root, before.tenant, before.kind)
+        staged = [one for result in results for one in result.staged] if before.problem is None else []
+        with _storage_errors(folder):
+            if folder.is_dir():
+                _publish(folder, batch, staged)
+        return before
+
+
+def _publish(folder: Path, batch: str, staged: Sequence[StagedFile]) -> None:
+    names = [f"day={one.day}/{batch}-{number:05}.parquet" for number, one in enumerate(staged)]
+    record = folder / f"{_LAST_BATCH}-{batch.rpartition('-')[0]}.json"
+    last = _last_batch(record)
+    earlier = last.files if last is not None and last.batch == batch else ()
+    if names or earlier:
+        # Until the batch is complete, each file of any attempt of it is listed.
+        _write_record(record, _LastBatch(batch, tuple(dict.fromkeys((*earlier, *names)))))
+    for name, one in zip(names, staged, strict=True):
+        _rename(Path(one.path), folder / name)
+    for name in set(earlier) - set(names):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / _STAGING / batch, ignore_errors=True)
+    with suppress(OSError):  # another batch has files there
+        (folder / _STAGING).rmdir()
+
+
+def _rename(path: Path, final: Path) -> None:
+    """Publish a file; one with the same content stays, because a table may have adopted it."""
+    make_durable_folder(final.parent)
+    if final.is_file() and filecmp.cmp(path, final, shallow=False):
+        path.unlink()
+        return
+    path.replace(final)
+    sync_folder(final.parent)
+
+
+def _last_batch(record: Path) -> _LastBatch | None:
+    try:
+        return msgspec.json.decode(record.read_bytes(), type=_LastBatch)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise EngineError(
+            f"the file {record} is damaged", "remove it if no batch of this log was interrupted"
+        ) from error
+
+
+def _write_record(record: Path, content: _LastBatch) -> None:
+    beside = record.with_name(f"{record.name}.{uuid.uuid4()}")
+    create_durable(beside, msgspec.json.encode(content))
+    beside.replace(record)
+    sync_folder(record.parent)
+
+
+@contextmanager
+def _storage_errors(path: Path) -> Iterator[None]:
+    """A block in which a refusal of the operating system ends the batch."""
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(
+            f"the Parquet files below {error.filename or path} cannot be written: {os_error_reason(error)}",
+            "check the free space, and the right to write there",
+        ) from error
+
+
+def _parquet(rows: Any) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    stream = pa.BufferOutputStream()
+    pq.write_table(rows, stream, compression="zstd")
+    return memoryview(stream.getvalue()).tobytes()
+
+
+def _by_day(rows: Any, column: str) -> Iterator[tuple[str, Any]]:
+    """The rows of each day in order, and at the end those without a time."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column not in rows.schema.names:
+        yield _NO_DAY, rows
+        return
+    days = rows[column].cast(pa.date32(), safe=False)
+    for day in sorted(day for day in pc.unique(days).to_pylist() if day is not None):
+        yield day.isoformat(), rows.filter(pc.equal(days, pa.scalar(day, pa.date32())))
+    if days.null_count:
+        yield _NO_DAY, rows.filter(pc.is_null(days))
+
+
+def _without_ids(schema: Any) -> Any:
+    """A schema without field ids: the table that adopts a file may have other ones."""
+    import pyarrow as pa
+
+    return pa.schema([_plain(field) for field in schema])
+
+
+def _plain(field: Any) -> Any:
+    import pyarrow as pa
+
+    type_ = field.type
+    if pa.types.is_struct(type_):
+        type_ = pa.struct([_plain(type_.field(number)) for number in range(type_.num_fields)])
+    elif pa.types.is_map(type_):
+        type_ = pa.map_(_plain(type_.key_field), _plain(type_.item_field))
+    elif pa.types.is_list(type_):
+        type_ = pa.list_(_plain(type_.value_field))
+    return pa.field(field.name, type_, field.nullable)

@@ -1,0 +1,74 @@
+"""The port to where rows of tenants go: tables, or loose Parquet files.
+
+See :mod:`icemigrate.pipeline.iceberg_sink` and :mod:`icemigrate.pipeline.parquet_sink`.
+
+A task writes files that no reader sees, and the driver publishes them.  A batch that was interrupted is
+repeated under the same name, and published once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from icemigrate.iceberg.types import Field
+from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.task_results import TableEntries
+
+
+class SinkWriter(Protocol):
+    """Writes the rows of one tenant and kind, in a task."""
+
+    def columns(self) -> Sequence[Field]:
+        """The columns that rows must have.
+
+        :raises NoTable: the tenant has no table for them.
+        """
+        ...
+
+    def write(self, rows: Any) -> None:
+        """Write rows as files.
+
+        :param rows: ``pyarrow.Table`` with the columns of the first sink.
+        :raises EngineError: the storage refuses them.
+        """
+        ...
+
+    def discard(self) -> None:
+        """Delete the files."""
+        ...
+
+    def add_to(self, result: TableEntries) -> TableEntries:
+        """The result of the task with these files."""
+        ...
+
+
+def publish(
+    sinks: Sequence[Sink], batch: str, results: Sequence[TableEntries], *, is_paused: bool
+) -> TableBatch:
+    """Publish the files of one tenant and kind in all sinks, the tables first.
+
+    :raises IcemigrateError: the catalog or the storage failed; the batch is repeated.
+    """
+    outcome: TableBatch | None = None
+    for sink in sinks:
+        outcome = sink.publish(batch, results, outcome, is_paused=is_paused)
+    assert outcome is not None, "there is a sink"
+    return outcome
+
+
+class Sink(Protocol):
+    """Publishes the files of one tenant and kind, in the driver."""
+
+    def publish(
+        self, batch: str, results: Sequence[TableEntries], before: TableBatch | None, *, is_paused: bool
+    ) -> TableBatch:
+        """Publish the files of all tasks, unless the sinks before this one have a problem.
+
+        :param batch: its name; a repeated batch has the same one.
+        :param results: of all tasks for the tenant and kind.
+        :param before: the outcome of the sinks before this one.
+        :param is_paused: whether the table was not tried.
+        :raises IcemigrateError: the catalog or the storage failed; the batch is repeated.
+        """
+        ...

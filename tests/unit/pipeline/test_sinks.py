@@ -1,0 +1,274 @@
+"""The sinks of `ingest`: tables and loose Parquet files, each entry once, also after a crash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from icemigrate.errors import EngineError, ExitCode, Mistakes, UsageError
+from icemigrate.iceberg.names import TableName
+from icemigrate.pipeline import parquet_sink
+from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.entry_files import BatchContext, EntryFileWriter
+from icemigrate.pipeline.iceberg_sink import IcebergSink
+from icemigrate.pipeline.parquet_sink import ParquetSink
+from icemigrate.pipeline.quarantine import quarantine_schema
+from icemigrate.pipeline.sink_port import publish
+from icemigrate.pipeline.task_results import TableEntries
+from icemigrate.project import open_project
+from icemigrate.project.sink_choice import SinkChoice, SinkKind
+from icemigrate.project.tenant_tables import tenant_tables
+from icemigrate.table_data.load_database import open_load_database
+from icemigrate.table_data.new_table import create_table
+from icemigrate.table_data.query_tables import query_table
+from icemigrate.table_data.writable_tables import reserved_of
+from icemigrate.wal import EntryKind
+from tests.support.table_project import TableProject
+
+SPANS = """\
+tables:
+  - name: "otel.${tenant}_traces"
+    for_each: {tenant: [acme, globex]}
+    columns:
+      - {name: trace_id, type: "fixed[16]"}
+      - {name: start_time, type: timestamptz}
+      - {name: attributes, type: "map<string, string>"}
+      - {name: links, type: "list<struct<trace_id: fixed[16], attributes: map<string, string>>>"}
+    partition_by: ["day(start_time)"]
+"""
+QUARANTINE = TableName(("otel",), "quarantine")
+DAY_NS = 86_400_000_000_000
+START = 1_700_000_000_000_000_000
+"""On 2023-11-14."""
+
+
+def spans(*numbers: int) -> bytes:
+    """An export request with a span for each number, one a day."""
+    found = [
+        {
+            "traceId": f"{number:032x}",
+            "startTimeUnixNano": str(START + number * DAY_NS),
+            "attributes": [{"key": "n", "value": {"intValue": number}}],
+            "links": [{"traceId": f"{number:032x}"}],
+        }
+        for number in numbers
+    ]
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": found}]}]}).encode()
+
+
+class Pipeline:
+    """A project and a folder of Parquet files, to which batches are written without Spark."""
+
+    def __init__(self, project: TableProject, folder: Path) -> None:
+        self.project, self.folder = project, folder
+
+    def write(self, batch: str, tenant: str, payloads: Iterable[bytes], kind: SinkKind) -> TableEntries:
+        """What a task does."""
+        entries = [{"payload": payload, "encoding": "otlp_json", "time_ns": START} for payload in payloads]
+        with self.project.tables() as session, open_load_database() as db:
+            environment = session.environment
+            context = BatchContext(
+                environment.catalog.settings,
+                tenant_tables(["traces=otel.${tenant}_traces"]),
+                environment.names,
+                QUARANTINE,
+                reserved_of(environment),
+                sinks=SinkChoice(kind, folder=self.folder),
+                batch=batch,
+            )
+            return EntryFileWriter(context, session.store, db).write(tenant, EntryKind.TRACES, entries)
+
+    def publish(self, batch: str, result: TableEntries) -> TableBatch:
+        """What the driver does."""
+        with self.project.tables() as session:
+            sinks = [IcebergSink(session), ParquetSink(self.folder)]
+            return publish(sinks, batch, [result], is_paused=False)
+
+    def run(self, batch: str, tenant: str, payloads: Iterable[bytes], kind: SinkKind) -> TableBatch:
+        return self.publish(batch, self.write(batch, tenant, payloads, kind))
+
+    def in_table(self, tenant: str = "acme") -> list[dict[str, Any]]:
+        with self.project.tables() as session:
+            return sorted(query_table(session, f"otel.{tenant}_traces").to_pylist(), key=_trace)
+
+    def in_files(self, tenant: str = "acme") -> list[dict[str, Any]]:
+        found = (pq.ParquetFile(path).read().to_pylist() for path in self.files(tenant))
+        return sorted((row for rows in found for row in rows), key=_trace)
+
+    def files(self, tenant: str = "acme") -> list[Path]:
+        return sorted(self.tenant(tenant).glob("day=*/*"))
+
+    def tenant(self, tenant: str = "acme") -> Path:
+        return self.folder / f"traces/tenant={tenant}"
+
+
+def _trace(row: dict[str, Any]) -> bytes:
+    found: bytes = row["trace_id"]
+    return found
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    (tmp_path / "project").mkdir()
+    project = TableProject.create(tmp_path / "project", SPANS)
+    with project.tables() as session:
+        create_table(session, str(QUARANTINE), quarantine_schema())
+    return Pipeline(project, tmp_path / "parquet")
+
+
+def test_both_sinks_have_the_same_rows(pipeline: Pipeline) -> None:
+    done = pipeline.run("q-0", "acme", [spans(1, 2), spans(2, 3)], SinkKind.BOTH)
+    assert (done.entries, done.rows, done.problem) == (2, 4, None)
+    rows = pipeline.in_files()
+    assert len(rows) == 4
+    assert rows == pipeline.in_table()
+
+
+def test_files_are_by_day_with_the_name_of_the_batch(pipeline: Pipeline) -> None:
+    pipeline.run(
+        "q-7",
+        "acme",
+        [spans(1, 2), b'{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}'],
+        SinkKind.PARQUET,
+    )
+    assert [str(path.relative_to(pipeline.tenant())) for path in pipeline.files()] == [
+        "day=2023-11-15/q-7-00000.parquet",
+        "day=2023-11-16/q-7-00001.parquet",
+        "day=__HIVE_DEFAULT_PARTITION__/q-7-00002.parquet",
+    ]
+    assert pipeline.in_table() == []
+
+
+def test_a_tenant_without_a_table_gets_all_columns(pipeline: Pipeline) -> None:
+    done = pipeline.run("q-0", "initech", [spans(1)], SinkKind.PARQUET)
+    assert (done.table, done.rows, done.problem) == ("", 1, None)
+    schema = pq.read_schema(pipeline.files("initech")[0])
+    assert {"span_id", "service_name", "events"} <= set(schema.names)
+    assert not any(field.metadata for field in schema)  # no field ids: the table will have other ones
+
+
+def test_tables_have_the_first_word_on_a_problem(pipeline: Pipeline) -> None:
+    done = pipeline.run("q-0", "initech", [spans(1)], SinkKind.BOTH)
+    assert done.problem == "there is no table `otel.initech_traces`"
+    assert pipeline.files("initech") == []
+
+
+class Killed(BaseException):
+    """The end of the process."""
+
+
+STEPS = ("create_durable", "sync_folder", "make_durable_folder")
+
+
+def test_a_batch_that_is_killed_at_any_step_is_published_once(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = 0
+
+    def step(real: Any) -> Any:
+        def call(*args: Any) -> Any:
+            nonlocal left
+            if left == 0:
+                raise Killed
+            left -= 1
+            return real(*args)
+
+        return call
+
+    for name in STEPS:
+        monkeypatch.setattr(parquet_sink, name, step(getattr(parquet_sink, name)))
+    monkeypatch.setattr(Path, "replace", step(Path.replace))
+    kills = 0
+    for batch in range(200):
+        left = batch
+        payloads = [spans(batch + 1, batch + 2), spans(batch + 1)]
+        try:
+            pipeline.run(f"q-{batch}", "acme", payloads, SinkKind.PARQUET)
+        except Killed:
+            kills += 1
+            left = 10_000
+            pipeline.run(f"q-{batch}", "acme", payloads, SinkKind.PARQUET)
+            pipeline.run(
+                f"q-{batch}", "acme", payloads, SinkKind.PARQUET
+            )  # the stream did not note the first
+        else:
+            break
+    assert kills > 10
+    assert len(pipeline.in_files()) == 3 * (kills + 1)
+    assert not list(pipeline.folder.rglob("_staging"))
+
+
+def test_a_repeated_batch_leaves_no_file_of_an_earlier_attempt(pipeline: Pipeline) -> None:
+    pipeline.run("q-0", "acme", [spans(1, 2, 3)], SinkKind.PARQUET)
+    before = {path: path.stat().st_ino for path in pipeline.files()}
+    pipeline.run("q-0", "acme", [spans(1)], SinkKind.PARQUET)  # such as after a change of the code
+    (path,) = pipeline.files()
+    assert path.stat().st_ino == before[path]  # with the same content it stays: a table may have adopted it
+    assert len(pipeline.in_files()) == 1
+
+
+def test_a_repeated_batch_with_a_problem_takes_its_files_back(pipeline: Pipeline) -> None:
+    pipeline.run("q-0", "acme", [spans(1)], SinkKind.PARQUET)
+    result = pipeline.write("q-0", "acme", [spans(1)], SinkKind.PARQUET)
+    outcome = TableBatch("", "acme", "traces", 1, 0, "a reason")
+    ParquetSink(pipeline.folder).publish("q-0", [result], outcome, is_paused=False)
+    assert pipeline.files() == []
+
+
+def test_a_full_disk_ends_the_batch(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = pipeline.write("q-0", "acme", [spans(1)], SinkKind.BOTH)
+
+    def refuse(_path: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(parquet_sink, "make_durable_folder", refuse)
+    with pytest.raises(EngineError, match="no space left"):
+        pipeline.publish("q-0", result)
+    monkeypatch.undo()
+    pipeline.run("q-0", "acme", [spans(1)], SinkKind.BOTH)
+    assert len(pipeline.in_files()) == len(pipeline.in_table()) == 1
+
+
+def test_a_service_moves_tenant_by_tenant(pipeline: Pipeline) -> None:
+    """Loose files, then both, then tables: `adopt-parquet` takes only what the table lacks."""
+    pipeline.run("q-0", "acme", [spans(1, 2)], SinkKind.PARQUET)
+    pipeline.run("q-1", "acme", [spans(3)], SinkKind.BOTH)
+    pipeline.run("q-2", "acme", [spans(4)], SinkKind.ICEBERG)
+    assert len(pipeline.in_table()) == 2
+    command = ("adopt-parquet", str(pipeline.tenant()), "--into", "otel.acme_traces")
+    assert pipeline.project.run(*command) == ExitCode.OK
+    numbers = [int.from_bytes(row["trace_id"], "big") for row in pipeline.in_table()]
+    assert numbers == [1, 2, 3, 4]
+    assert pipeline.project.run(*command) == ExitCode.OK
+    assert len(pipeline.in_table()) == 4
+    assert pipeline.project.run(*command, "--undo") == ExitCode.OK
+    assert len(pipeline.in_table()) == 2
+
+
+def test_the_project_file_gives_each_tenant_its_sink(tmp_path: Path) -> None:
+    text = (
+        "project: otel\npipeline:\n  sink: parquet\n  tenant_sinks: {acme: both}\n  parquet_folder: files\n"
+    )
+    (tmp_path / "icemigrate.yaml").write_text(text, encoding="utf-8")
+    sinks = open_project(tmp_path).pipeline.sinks
+    assert (sinks.of("acme"), sinks.of("globex")) == (SinkKind.BOTH, SinkKind.PARQUET)
+    assert sinks.require_folder().folder == tmp_path / "files"
+
+
+def test_a_url_is_no_folder(tmp_path: Path) -> None:
+    text = 'project: otel\npipeline:\n  parquet_folder: "s3://bucket/files"\n  tenant_sinks: {a.b: both}\n'
+    (tmp_path / "icemigrate.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(Mistakes) as raised:
+        open_project(tmp_path)
+    assert [str(one.place).rpartition("yaml")[2] for one in raised.value.diagnostics] == [":3:19", ":4:18"]
+
+
+def test_files_need_a_folder() -> None:
+    with pytest.raises(UsageError, match="no folder for Parquet files"):
+        SinkChoice(tenants={"acme": SinkKind.BOTH}).require_folder()
+    assert SinkChoice().require_folder().folder is None
