@@ -14,6 +14,7 @@ from icemigrate.errors import UsageError, os_error_reason
 from icemigrate.execution.spark_start import engine_of
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
+from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.batch_result import BatchResult
 from icemigrate.pipeline.ingest_stream import IngestSettings, ingest
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
@@ -128,7 +129,7 @@ def ingest_settings(
         checkpoint,
         tables,
         quarantine,
-        segments_per_batch=given.segments_per_batch,
+        limit=BatchLimit(given.segments_per_batch, given.batch_bytes),
         interval_s=request.interval_s,
         retention_s=retention_s if request.retention_s is None else request.retention_s,
         sources=parse_sources(request.sources, Path.cwd()) or parse_sources(given.sources, project.root),

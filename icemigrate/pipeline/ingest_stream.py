@@ -20,6 +20,7 @@ from icemigrate.errors import CatalogError, EngineError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_commit import TableBatch, by_table
+from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
 from icemigrate.pipeline.checkpoint_copy import StreamCheckpoint, stream_checkpoint
 from icemigrate.pipeline.collected_segments import collect
@@ -66,7 +67,7 @@ class IngestSettings(Frozen):
     :param log: the folder of the segments.
     :param checkpoint: the folder of the stream's state.
     :param quarantine: the declared table of entries that cannot be read.
-    :param segments_per_batch: at most.
+    :param limit: of a batch.
     :param interval_s: seconds between batches; ``None`` to end when everything is drained.
     :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
     :param sources: of telemetry that the run copies into the log.
@@ -77,7 +78,7 @@ class IngestSettings(Frozen):
     checkpoint: AnyPath
     tables: TenantTables
     quarantine: TableName
-    segments_per_batch: int = 64
+    limit: BatchLimit = BatchLimit(64)
     interval_s: float | None = None
     retention_s: float | None = None
     sources: tuple[FileSource, ...] = ()
@@ -133,7 +134,7 @@ def _drain(
 
     :returns: how many drained segments are removed.
     """
-    batches.source = stream_source(settings.log, settings.checkpoint, settings.segments_per_batch)
+    batches.source = stream_source(settings.log, settings.checkpoint, settings.limit)
     if settings.interval_s is None and batches.is_drained():
         return 0
     query = _start(spark, settings, batches)
@@ -244,7 +245,7 @@ class _Batches:
         self._create_tables = create_tables
         self._streams = 0
         self.has_new_tables = False
-        self.source = stream_source(settings.log, settings.checkpoint, settings.segments_per_batch)
+        self.source = stream_source(settings.log, settings.checkpoint, settings.limit)
         self.checkpoint, self._lock = checkpoint, lock
         self._is_running = threading.Lock()
         self.failure: Exception | None = None

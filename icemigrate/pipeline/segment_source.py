@@ -14,9 +14,10 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from icemigrate.errors import EngineError
+from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, segment_batches
 from icemigrate.pipeline.segment_lists import SegmentLists
-from icemigrate.wal.log_folder import LogError, read_segment, sealed_segments
+from icemigrate.wal.log_folder import LogError, read_segment, sealed_files
 from icemigrate.wal.storage_path import AnyPath, StoragePath
 
 _OFFSET = "logOffset"
@@ -36,16 +37,16 @@ class SegmentReader(DataSourceStreamReader):
 
     :param log: the folder of the segments.
     :param checkpoint: where the lists are.
-    :param segments_per_list: at most; Spark 4.1 cannot limit a batch of a source in Python.
+    :param limit: of a list; Spark 4.1 cannot limit a batch of a source in Python.
     :param tasks: among which the segments of a batch are divided, at most.
     :param planned: the number of the last list that a batch has; -1 for none.
     """
 
     def __init__(
-        self, log: StoragePath, checkpoint: AnyPath, segments_per_list: int, tasks: int, planned: int
+        self, log: StoragePath, checkpoint: AnyPath, limit: BatchLimit, tasks: int, planned: int
     ) -> None:
         self._log, self._lists = log, SegmentLists(checkpoint)
-        self._segments_per_list, self._tasks, self._planned = segments_per_list, tasks, planned
+        self._limit, self._tasks, self._planned = limit, tasks, planned
         self._known: set[str] | None = None
         self._last = -1
 
@@ -61,8 +62,9 @@ class SegmentReader(DataSourceStreamReader):
             self._last = max(lists, default=-1)
             if self._last > self._planned:
                 return {_OFFSET: self._last}  # of a process that ended before a batch had it
-        names = (path.name for path in sealed_segments(self._log))
-        new = [name for name in names if name not in self._known][: self._segments_per_list]
+        known = self._known
+        waiting = (one for one in sealed_files(self._log) if one.path.name not in known)
+        new = [one.path.name for one in self._limit.first(waiting)]
         if new:
             self._lists.add(self._last + 1, new)
             self._known.update(new)

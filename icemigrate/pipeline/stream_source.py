@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
 from icemigrate.pipeline.segment_lists import SegmentLists
 from icemigrate.pipeline.stream_checkpoint import last_complete, last_planned, source_number
@@ -23,11 +24,11 @@ class FolderSource:
     """The segments of a local folder, by Spark's own source of files.
 
     :param log: the folder of the segments.
-    :param segments_per_batch: at most.
+    :param limit: of a batch.
     """
 
-    def __init__(self, log: Path, segments_per_batch: int) -> None:
-        self._log, self._segments_per_batch = log, segments_per_batch
+    def __init__(self, log: Path, limit: BatchLimit) -> None:
+        self._log, self._limit = log, limit
 
     def load(self, spark: SparkSession) -> DataFrame:
         """The stream."""
@@ -35,7 +36,7 @@ class FolderSource:
             spark.readStream.format("binaryFile")
             .schema(_SOURCE)
             .option("pathGlobFilter", f"*{SEALED}")
-            .option("maxFilesPerTrigger", self._segments_per_batch)
+            .option(*self._limit.spark_option)
             .load(str(self._log))
         )
 
@@ -66,8 +67,8 @@ class StorageSource(FolderSource):
     :param checkpoint: where the lists of segments are.
     """
 
-    def __init__(self, log: StoragePath, checkpoint: AnyPath, segments_per_batch: int) -> None:
-        self._storage, self._checkpoint, self._segments_per_list = log, checkpoint, segments_per_batch
+    def __init__(self, log: StoragePath, checkpoint: AnyPath, limit: BatchLimit) -> None:
+        self._storage, self._checkpoint, self._limit = log, checkpoint, limit
         self._waiting = frozenset(path.name for path in sealed_segments(log))
         self._seen = -1
 
@@ -78,9 +79,7 @@ class StorageSource(FolderSource):
         planned = last_planned(self._checkpoint)
         number = -1 if planned < 0 else source_number(self._checkpoint, planned)
         tasks = spark.sparkContext.defaultParallelism
-        source = segment_source(
-            SegmentReader(self._storage, self._checkpoint, self._segments_per_list, tasks, number)
-        )
+        source = segment_source(SegmentReader(self._storage, self._checkpoint, self._limit, tasks, number))
         spark.dataSource.register(source)
         return spark.readStream.format(source.name()).load()
 
@@ -107,11 +106,11 @@ class StorageSource(FolderSource):
         return not self._waiting
 
 
-def stream_source(log: AnyPath, checkpoint: AnyPath, segments_per_batch: int) -> FolderSource:
+def stream_source(log: AnyPath, checkpoint: AnyPath, limit: BatchLimit) -> FolderSource:
     """The source of a log.
 
     :raises LogError: the log cannot be read.
     """
     if isinstance(log, StoragePath):
-        return StorageSource(log, checkpoint, segments_per_batch)
-    return FolderSource(log, segments_per_batch)
+        return StorageSource(log, checkpoint, limit)
+    return FolderSource(log, limit)

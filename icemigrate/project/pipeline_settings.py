@@ -54,6 +54,9 @@ def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
             yield Diagnostic("bad-name", f"`{key.text}` is no id of a tenant", key.place, hint)
     yield from _quarantine_mistakes(node.get("quarantine"), patterns.values())
     yield from _address_mistakes(node.get("metrics_address"))
+    if node.get("batch_bytes") is not None and (segments := node.get("segments_per_batch")) is not None:
+        message = "`segments_per_batch` and `batch_bytes` are two limits of a batch"
+        yield Diagnostic("conflicting-keys", message, segments.place, "remove one of the two")
 
 
 def _address_mistakes(node: YamlNode | None) -> Iterator[Diagnostic]:
@@ -118,7 +121,9 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
     retention, segments, quarantine = (
         node.get(key) for key in ("retention", "segments_per_batch", "quarantine")
     )
-    address, health_limit = node.get("metrics_address"), node.get("health_limit")
+    address, health_limit, size = (
+        node.get(key) for key in ("metrics_address", "health_limit", "batch_bytes")
+    )
     return PipelineSettings(
         folder("log"),
         folder("checkpoint"),
@@ -137,4 +142,5 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
             },
             None if parquet is None else parse_parquet_folder(scalar_text(parquet), root),
         ),
+        None if size is None else int(scalar_text(size)),
     )

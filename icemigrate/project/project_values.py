@@ -204,6 +204,7 @@ class PipelineSettings:
     :param health_limit: how long entries may wait without a batch that completes.
     :param sources: addresses, such as ``file:otel/traces.json?tenant=acme``.
     :param sinks: where the rows of each tenant go.
+    :param batch_bytes: of the segments of a batch, at most; ``None`` where their number is the limit.
     """
 
     log: str | None = None
@@ -216,6 +217,7 @@ class PipelineSettings:
     health_limit: timedelta = timedelta(minutes=10)
     sources: tuple[str, ...] = ()
     sinks: SinkChoice = field(default_factory=SinkChoice)
+    batch_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

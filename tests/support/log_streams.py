@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.checkpoint_copy import CheckpointCopy
 from icemigrate.pipeline.deferred_entries import DEFERRED, defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
@@ -194,7 +195,7 @@ class StorageStream(LogStream):
         assert isinstance(self.log, StoragePath)
         planned = last_planned(self.checkpoint)
         found = -1 if planned < 0 else source_number(self.checkpoint, planned)
-        self.reader = SegmentReader(self.log, self.checkpoint, 1, 2, found)
+        self.reader = SegmentReader(self.log, self.checkpoint, BatchLimit(1), 2, found)
         while True:
             number = last_complete(self.copy) + 1
             if last_planned(self.copy) < number:

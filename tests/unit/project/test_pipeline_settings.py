@@ -11,6 +11,7 @@ from icemigrate.cli import main
 from icemigrate.commands.ingest import IngestRequest, ingest_settings
 from icemigrate.errors import ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
+from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.project import Project, read_project
 from icemigrate.project.project_values import PipelineSettings
 from icemigrate.wal import EntryKind, Writer
@@ -78,6 +79,8 @@ pipeline:
         ("{retention: 7 days}", "bad-format", "duration"),
         ("{segments_per_batch: 0}", "out-of-range", "1"),
         ("{quarantine: x}", "bad-name", "`quarantine`: "),
+        ("{segments_per_batch: 1, batch_bytes: 9}", "conflicting-keys", "two limits of a batch"),
+        ("{batch_bytes: 0}", "out-of-range", "1"),
         ("{metrics_address: here}", "bad-format", "`here` is not the address of a server"),
         ("{health_limit: soon}", "bad-format", "duration"),
         ("{tables: {}}", "empty-value", "must not be empty"),
@@ -100,7 +103,15 @@ def test_a_run_without_options_has_the_settings_of_the_project_file() -> None:
     assert (settings.log, settings.checkpoint) == (ROOT / "wal", Path("/progress"))
     assert settings.tables.table("acme", EntryKind.LOGS) == TableName(("otel",), "acme_logs")
     assert settings.quarantine == TableName(("otel",), "quarantine")
-    assert (settings.retention_s, settings.segments_per_batch) == (7 * 86_400, 8)
+    assert (settings.retention_s, settings.limit) == (7 * 86_400, BatchLimit(8))
+
+
+def test_the_bytes_of_a_batch_replace_the_number_of_segments() -> None:
+    written = WRITTEN.replace("segments_per_batch: 8", "batch_bytes: 1000")
+    assert ingest_settings(project(written), IngestRequest()).limit.spark_option == (
+        "maxBytesPerTrigger",
+        1000,
+    )
 
 
 def test_options_replace_the_keys() -> None:
