@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 READY := Ready. Run `. .venv/bin/activate` to have `icemigrate` on the PATH, then `icemigrate --help`.
 
-.PHONY: help setup java postgres demo init-infra destroy-infra test rust bench-rust lint test-quick coverage soak random-runs ingest-kills bench docs clean
+.PHONY: help setup java postgres demo demo-pipeline init-infra destroy-infra test rust bench-rust lint test-quick coverage soak random-runs ingest-kills bench docs clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,6 +22,9 @@ postgres:
 
 demo: setup java ## The reference project on real Iceberg tables: applied, queried and taken back
 	@$(PYTHON) -m demo.demo
+
+demo-pipeline: setup java ## A log of 20 tenants, drained into tables while migrations change one of them
+	@$(PYTHON) -m demo.pipeline
 
 init-infra: setup java postgres ## Postgres, S3 and a REST catalog on 127.0.0.1, with the migrations applied
 	@$(PYTHON) -m infra up
@@ -67,5 +70,5 @@ docs: setup java ## The pages made from code, and what the commands on the other
 	@$(PYTHON) -m scripts.docs
 
 clean: ## Take away all that was made
-	rm -rf .venv .demo build dist rust/target *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .demo .demo-pipeline build dist rust/target *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

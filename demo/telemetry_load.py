@@ -102,8 +102,9 @@ class _Request(Frozen):
 
     def trace_id(self, item: int) -> str:
         """The id of an item's trace, which the requests of several services have."""
-        first = (self.tenant << 32) + self.number // len(_SERVICES)
-        return f"{first * 0x9E3779B97F4A7C15 % 2**64:016x}{item * 0xBF58476D1CE4E5B9 % 2**64 | 1:016x}"
+        first = (self.tenant << 48) + (self.number // len(_SERVICES) << 16) + item + 1
+        high = _mixed(first)
+        return f"{high:016x}{_mixed(high + 1):016x}"
 
     def span_id(self) -> str:
         return f"{self.chance.getrandbits(64) | 1:016x}"
@@ -126,6 +127,13 @@ class _Request(Frozen):
             "telemetry.sdk.version": "1.58.0",
         }
         return {"attributes": _attributes(attributes)}
+
+
+def _mixed(number: int) -> int:
+    """A number of 64 bits that looks random, as SplitMix64 makes it."""
+    mixed = number * 0x9E3779B97F4A7C15 % 2**64
+    mixed = (mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    return mixed ^ mixed >> 27
 
 
 def _attributes(values: Mapping[str, Any]) -> list[Json]:

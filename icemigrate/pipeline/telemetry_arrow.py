@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from icemigrate.iceberg.arrow_types import arrow_schema, arrow_type
@@ -75,11 +76,16 @@ class ArrowRows:
             return
         arrays = []
         for (field, type_), stored in zip(self._fields, self._schema, strict=True):
-            array = None if type_ is None else _array(pending[field.name], arrow_type(parse_type(type_)))
+            array = None if type_ is None else _array(pending[field.name], _arrow_type(type_))
             if field.required and (array is None or array.null_count):
                 raise UnsuitableTable(f"column `{field.name}` is required, and rows have no value of it")
             arrays.append(pa.nulls(rows, stored.type) if array is None else _fitted(array, stored))
         self._chunks.append(pa.record_batch(arrays, schema=self._schema))
+
+
+@cache
+def _arrow_type(type_: str) -> Any:
+    return arrow_type(parse_type(type_))
 
 
 def _extend(

@@ -77,12 +77,7 @@ def write_parquet(
     if target.spec.live:
         found = tuple(_partitioned(db, query, target, folder, order))
     else:
-        size = whole_number(target.properties.get("write.target-file-size-bytes")) or _LARGEST_FILE
-        # In parentheses, so that the terms name the new values of the query, whatever its form.
-        ordered = query if order is None else f"SELECT * FROM ({query}) ORDER BY {order}"
-        limit = f", FILE_SIZE_BYTES {min(size, _LARGEST_FILE)}"
-        db.run(f"COPY ({ordered}) TO {text_literal(str(folder))} ({_options(target)}{limit})")
-        found = tuple(TemporaryFile(path) for path in sorted(folder.rglob("*.parquet"), key=_number))
+        found = tuple(map(TemporaryFile, _copied(db, query, target, folder, order)))
     if not is_checked and (column := _column_with_null(db, found, target)) is not None:
         raise NullInRequired(column)
     return found
@@ -104,6 +99,16 @@ def _options(target: LoadTarget) -> str:
     return f"FORMAT parquet, COMPRESSION {codec}, FIELD_IDS {ids}"
 
 
+def _copied(db: LoadDatabase, query: str, target: LoadTarget, folder: Path, order: str | None) -> list[Path]:
+    """The files of rows that are all of one partition."""
+    size = whole_number(target.properties.get("write.target-file-size-bytes")) or _LARGEST_FILE
+    # In parentheses, so that the terms name the new values of the query, whatever its form.
+    ordered = query if order is None else f"SELECT * FROM ({query}) ORDER BY {order}"
+    limit = f", FILE_SIZE_BYTES {min(size, _LARGEST_FILE)}"
+    db.run(f"COPY ({ordered}) TO {text_literal(str(folder))} ({_options(target)}{limit})")
+    return sorted(folder.rglob("*.parquet"), key=_number)
+
+
 def _partitioned(
     db: LoadDatabase, query: str, target: LoadTarget, folder: Path, order: str | None
 ) -> Iterator[TemporaryFile]:
@@ -123,6 +128,13 @@ def _partitioned(
     )
     shown = ", ".join(fetched(c, name) for c, name in zip(columns, names, strict=True))
     rows = db.query(f"SELECT _icemigrate_number, {shown} FROM partitions_{suffix}")
+    if len(rows) == 1:
+        (_, *partition) = rows[0]
+        for path in _copied(db, f"SELECT * FROM {loaded}", target, folder, order):
+            yield TemporaryFile(path, stored_partition(columns, partition))
+        db.run(f"DROP TABLE {loaded}")
+        db.run(f"DROP TABLE partitions_{suffix}")
+        return
     same = " AND ".join(f"{_LOADED}.{name} IS NOT DISTINCT FROM {_PARTITIONS}.{name}" for name in names)
     sorted_by = "" if order is None else f" ORDER BY {order}"
     threads = db.query("SELECT current_setting('threads')")[0][0]
@@ -140,6 +152,7 @@ def _partitioned(
     if sets_threads:
         db.run("RESET threads")
     db.run(f"DROP TABLE {loaded}")
+    db.run(f"DROP TABLE partitions_{suffix}")
     for number, *partition in rows:
         below = folder / f"_icemigrate_number={number}"
         for path in sorted(below.rglob("*.parquet"), key=_number):
