@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from icemigrate.cli.outputs import OutputTarget, text_of, write_files
+from icemigrate.cli.outputs import OutputTarget, require_writable_files, text_of, write_files
 from icemigrate.cli.streams import write_stream
 
 if TYPE_CHECKING:
@@ -44,11 +44,14 @@ class InvocationOptions:
         :param may_be_new: whether the folder may belong to no project yet.
         :raises IcemigrateError: it belongs to none.
         """
-        from icemigrate.project import open_project, require_project
+        from icemigrate.project import local_state, open_project, require_project
+        from icemigrate.system.reserved_files import reserve_project_files
 
         project = open_project(self.project)
         if not may_be_new:
             require_project(project)
+        reserve_project_files(project.migrations_dir, local_state(project))
+        require_writable_files(self.outputs)
         return project
 
     def style(self, stream: TextIO) -> TerminalStyle:

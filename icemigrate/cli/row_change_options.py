@@ -7,20 +7,25 @@ from collections.abc import Callable
 import click
 
 from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.errors import UsageError
 
 
 def _require_other_outputs(
     ctx: click.Context, _param: click.Parameter, data: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The files of data, none of which is a file of ``--format``."""
-    files = [
-        output.file for output in ctx.ensure_object(InvocationOptions).outputs if output.file is not None
-    ]
+    settings = ctx.ensure_object(InvocationOptions)
+    files = [output.file for output in settings.outputs if output.file is not None]
     if files and not ctx.resilient_parsing:
         from icemigrate.table_data.input_files import require_no_input
 
         for file in files:
-            require_no_input(file, data)
+            try:
+                require_no_input(file, data)
+            except UsageError:
+                # The error itself is not written there either.
+                settings.outputs = tuple(output for output in settings.outputs if output.file != file)
+                raise
     return data
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files, raise_if_errors
-from icemigrate.errors import IcemigrateError, UsageError, os_error_reason
+from icemigrate.commands.user_files import not_written
+from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
@@ -23,7 +24,6 @@ from icemigrate.results.command_results import errors_besides_consents
 from icemigrate.results.generate_results import GenerateResult
 from icemigrate.system.file_writes import replacing_stream
 from icemigrate.system.measured_activity import ROWS, measured_activity
-from icemigrate.system.repository_boundary import OutsideRepository
 from icemigrate.table_data.table_session import CurrentTable, TableSession, open_tables
 from icemigrate.test_data.parquet_file import Report, RowRange, bloom_columns, write_rows
 from icemigrate.test_data.schema_checks import has_stored_columns, unsupported_columns
@@ -130,7 +130,7 @@ def _write(source: _Source, wanted: RowRange, path: Path) -> GenerateResult:
             generator = write_rows(source.schema, wanted, stream, report, blooms)
             size = stream.seek(0, 2) if stream.seekable() else 0
     except OSError as error:
-        raise _not_written(path, error) from error
+        raise not_written(path, error) from error
     return replace(_result(source, wanted), path=str(path), file_bytes=size, generator=generator)
 
 
@@ -146,7 +146,7 @@ def _insert(tables: TableSession, source: _Source, wanted: RowRange) -> Generate
         with _generating(wanted) as report:
             done = insert_generated(tables, name, wanted, report)
     except OSError as error:
-        raise _not_written(Path(error.filename or tempfile.gettempdir()), error) from error
+        raise not_written(Path(error.filename or tempfile.gettempdir()), error) from error
     return replace(
         _result(source, wanted),
         files=done.files,
@@ -168,12 +168,6 @@ def _generating(wanted: RowRange) -> Iterator[Report]:
             done = rows
 
         yield report
-
-
-def _not_written(path: Path, error: OSError) -> IcemigrateError:
-    hint = "replace the link with a file" if isinstance(error, OutsideRepository) else None
-    reason = os_error_reason(error) if error.strerror else str(error)
-    return IcemigrateError(f"`{path}` cannot be written: {reason}", hint)
 
 
 def _checked_range(rows: int, seed: int, first_row: int, *, is_option: bool = True) -> RowRange:

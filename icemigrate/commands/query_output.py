@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.errors import IcemigrateError, UsageError, os_error_reason
+from icemigrate.commands.user_files import not_written
+from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
 from icemigrate.system.file_writes import replacing_stream
 from icemigrate.system.measured_activity import ROWS, measured_activity
-from icemigrate.system.repository_boundary import OutsideRepository
 from icemigrate.table_data.duckdb_session import statement_share
 from icemigrate.table_data.query_explain import explain_query
 from icemigrate.table_data.query_formats import TEXT_FORMATS, row_values, write_parquet
@@ -97,8 +97,7 @@ def _written(rows: _Counted, name: str, output: Path | None, write: Callable[[st
             else:
                 stream.writelines(TEXT_FORMATS[name](rows))
     except OSError as error:
-        hint = "replace the link with a file" if isinstance(error, OutsideRepository) else None
-        raise IcemigrateError(f"`{output}` cannot be written: {os_error_reason(error)}", hint) from error
+        raise not_written(output, error) from error
     return rows.count
 
 

@@ -12,6 +12,7 @@ from icemigrate.errors import IcemigrateError, os_error_reason
 from icemigrate.files.parse.source_text import shown_path
 from icemigrate.system.file_writes import replace_inside, replace_named, require_replaceable
 from icemigrate.system.repository_boundary import OutsideRepository
+from icemigrate.system.reserved_files import ReservedFile
 
 _OF_A_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/([0-9]{1,9})")
 _STANDARD_OUTPUTS = (1, 2)
@@ -34,7 +35,7 @@ def write_user_file(path: Path, text: str) -> None:
         else:
             replace_named(path, data)
     except OSError as error:
-        raise _not_written(path, error) from error
+        raise not_written(path, error) from error
 
 
 def require_writable(path: Path) -> None:
@@ -46,7 +47,7 @@ def require_writable(path: Path) -> None:
         if _descriptor(path) is None:
             require_replaceable(path)
     except OSError as error:
-        raise _not_written(path, error) from error
+        raise not_written(path, error) from error
 
 
 def write_file(path: Path, text: str, top: Path) -> None:
@@ -58,12 +59,16 @@ def write_file(path: Path, text: str, top: Path) -> None:
     try:
         replace_inside(path, text.encode("utf-8", errors="backslashreplace"), top)
     except OSError as error:
-        raise _not_written(Path(shown_path(path)), error) from error
+        raise not_written(Path(shown_path(path)), error) from error
 
 
-def _not_written(path: Path, error: OSError) -> IcemigrateError:
+def not_written(path: Path, error: OSError) -> IcemigrateError:
+    """The error of a file that cannot be written."""
     hint = "replace the link with a file" if isinstance(error, OutsideRepository) else None
-    return IcemigrateError(f"`{path}` cannot be written: {os_error_reason(error)}", hint)
+    if isinstance(error, ReservedFile):
+        hint = "give the output another name"
+    reason = os_error_reason(error) if error.strerror else str(error)
+    return IcemigrateError(f"`{path}` cannot be written: {reason}", hint)
 
 
 def _descriptor(path: Path) -> int | None:

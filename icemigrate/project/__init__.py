@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from icemigrate.project.client_settings import pyiceberg_properties, spark_conf, storage_properties
-from icemigrate.project.environments import choose_environment
+from icemigrate.project.environments import choose_environment, local_state
 from icemigrate.project.project_reader import (
     ProjectReadResult,
     load_project,
@@ -33,6 +33,7 @@ __all__ = [
     "TableOverride",
     "choose_environment",
     "load_project",
+    "local_state",
     "open_project",
     "pyiceberg_properties",
     "read_project",

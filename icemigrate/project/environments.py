@@ -55,6 +55,15 @@ def embedded_environment(root: Path, name: str = "local") -> Environment:
     )
 
 
+def local_state(project: Project) -> tuple[Path, ...]:
+    """The files of catalogs and the folders of tables on this machine, as the project file names them."""
+    catalogs = [environment.catalog for environment in project.environments.values()]
+    files = [one.uri for one in catalogs if one.type == "sqlite" and one.uri is not None]
+    folders = [one.warehouse for one in catalogs if one.warehouse is not None]
+    paths = (text.removeprefix("file:") for text in (*files, *folders) if "${" not in text)
+    return tuple(Path(path) for path in paths if path.startswith("/"))
+
+
 def choose_environment(project: Project, name: str | None, environ: Dict[str, str]) -> Environment:
     """The chosen environment, its ``${NAME}`` replaced.
 

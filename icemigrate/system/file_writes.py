@@ -21,6 +21,7 @@ from icemigrate.system.repository_boundary import (
     resolve_inside,
     user_path,
 )
+from icemigrate.system.reserved_files import require_unreserved
 
 _MOST_PARTS = 512
 """How many parts one call writes; Linux accepts 1024."""
@@ -120,8 +121,10 @@ def replacing_stream(path: Path) -> Iterator[BinaryIO]:
     a file, such as a named pipe, is written to directly.
 
     :raises OutsideRepository: the path is in the repository, and a link there leads out.
+    :raises ReservedFile: it is a file of the project.
     :raises OSError: it cannot be written.
     """
+    require_unreserved(path)
     absolute, top = user_path(path)
     with ExitStack() as ends:
         target = Path(os.path.realpath(path))
@@ -142,8 +145,10 @@ def require_replaceable(path: Path) -> None:
     """Check that :func:`replacing_stream` can begin to write a file; nothing is changed.
 
     :raises OutsideRepository: the path is in the repository, and a link there leads out.
+    :raises ReservedFile: it is a file of the project.
     :raises OSError: it cannot be written.
     """
+    require_unreserved(path)
     absolute, top = user_path(path)
     target = Path(os.path.realpath(path)) if top is None else absolute
     is_special = target.exists() and not target.is_file()
