@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +11,15 @@ import duckdb
 import pytest
 from hypothesis import strategies as st
 
+from icemigrate.commands.adopt_parquet import AdoptionRequest, adopt_parquet
+from icemigrate.errors import Mistakes
 from icemigrate.table_data.query_tables import query_sql, query_table
 from icemigrate.table_data.table_points import ReadPoint
 from icemigrate.table_data.table_session import open_tables
 from tests.support.compared_rows import compare_rows
 from tests.support.deleted_rows import Deleting
 from tests.support.random_spark_runs import run
+from tests.support.spark_project import OwnProject
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -184,3 +188,41 @@ class Life(Deleting):
     def statement(self, text: str) -> list[tuple[object, ...]]:
         """Run a statement on `@`, the table."""
         return self.sql(text.replace("@", f"{self.catalog}.db.life").replace("$", self.catalog))
+
+
+def test_adopted_files_of_spark_are_read_by_each_reader(tmp_path: Path, spark: SparkSession) -> None:
+    """Spark writes times as INT96, which has no statistics, and escapes values in names of folders."""
+    (tmp_path / "project").mkdir()
+    lake = OwnProject(tmp_path / "project", spark, "adopting", "adopting")
+    name, files = f"{lake.catalog}.db.visits", tmp_path / "files"
+    lake.spark.sql(f"CREATE NAMESPACE {lake.catalog}.db")
+    lake.spark.sql(
+        f"CREATE TABLE {name} (id BIGINT NOT NULL, at TIMESTAMP, tags ARRAY<STRING>, region STRING) "
+        "USING iceberg PARTITIONED BY (region, days(at))"
+    )
+    for day in (1, 2):
+        rows = lake.spark.sql(
+            f"SELECT CAST(id AS INT) AS id, TIMESTAMP '2026-11-0{day} 09:00:00Z' AS at, array('t') AS tags, "
+            f"element_at(array('eu', 'a/b #?%41', NULL), CAST(id AS INT)) AS region, {day} AS part "
+            "FROM range(1, 4)"
+        )
+        rows.coalesce(1).write.mode("append").partitionBy("region").parquet(
+            str(files / f"day=2026-11-0{day}")
+        )
+    shutil.rmtree(files / "day=2026-11-02/region=eu")
+    request = AdoptionRequest(files, "db.visits")
+    with pytest.raises(Mistakes, match="nothing was changed"):
+        adopt_parquet(lake.opened, None, request)  # the column `part` is not in the table
+    lake.spark.sql(f"ALTER TABLE {name} ADD COLUMN part INT")
+    assert adopt_parquet(lake.opened, None, request).rows == 5
+    lake.spark.sql(f"REFRESH TABLE {name}")
+    expected = [(1, "eu", 1), (2, "a/b #?%41", 1), (2, "a/b #?%41", 2), (3, None, 1), (3, None, 2)]
+    query = f"SELECT id, region, day(at) FROM {name} ORDER BY id, 3"
+    assert [tuple(row) for row in lake.spark.sql(query).collect()] == expected
+    found = lake.spark.sql(f"SELECT count(*) FROM {name} WHERE region = 'a/b #?%41' AND at < '2026-11-02'")
+    assert found.first() == (1,)
+    lake.spark.sql(f"INSERT INTO {name} VALUES (9, TIMESTAMP '2026-11-09 09:00:00Z', NULL, 'us', 9)")
+    undo = AdoptionRequest(files, "db.visits", is_undo=True)
+    assert adopt_parquet(lake.opened, None, undo).rows == 5
+    lake.spark.sql(f"REFRESH TABLE {name}")
+    assert [tuple(row) for row in lake.spark.sql(query).collect()] == [(9, "us", 9)]
