@@ -153,6 +153,12 @@ _COMMIT_IN_PYTHON = (
 )
 """Commands that start Spark only for what Python cannot commit."""
 
+_WITH_CATALOG_OPTIONS = {"diff": "diff --from-env"}
+"""Commands that read the catalog with this option only."""
+_COLUMN_COMMANDS = ("table add-column", "table rename-column", "table drop-column")
+"""Commands whose shared module reads the catalog."""
+_WITHOUT_CATALOG = ("test", "ingest status")
+"""Commands that use an environment's settings, and not its catalog."""
 _REWRITE_FILES = ("table update", "table delete", "table upsert")
 """Commands that start Spark only for rows that Python cannot write again."""
 
@@ -167,13 +173,19 @@ def _java_table() -> str:
             catalog.append(name)
             spark += _WITH_JAVA_OPTIONS[name]
         else:
-            (spark if starts else catalog if "settings.environment" in source else files).append(name)
+            reads_catalog = "settings.environment" in source or name in _COLUMN_COMMANDS
+            reads_catalog = reads_catalog and name not in _WITHOUT_CATALOG
+            (spark if starts else catalog if reads_catalog else files).append(name)
+        if name in _WITH_CATALOG_OPTIONS:
+            catalog.append(_WITH_CATALOG_OPTIONS[name])
     in_python = [name for name in spark if name in _COMMIT_IN_PYTHON]
-    spark = [name for name in spark if name not in in_python]
+    tests = [name for name in spark if name in _WITHOUT_CATALOG]
+    spark = [name for name in spark if name not in (*in_python, *tests)]
     rewrites = [name for name in catalog if name in _REWRITE_FILES]
     catalog = [name for name in catalog if name not in rewrites]
     rows = (
         (files, "only files", "no"),
+        (tests, "only files", "yes"),
         (catalog, "files and the catalog", "no"),
         (in_python, "files and the catalog", "for rows, data files and views"),
         (rewrites, "files and the catalog", "for format version 3, merge-on-read and equality deletes"),
