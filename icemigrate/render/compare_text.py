@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display
-from icemigrate.render.table_cells import number_text, short_text, size_text
+from icemigrate.render.table_cells import number_text, short_text, size_text, value_text
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
 from icemigrate.results.compare_results import (
@@ -78,7 +78,8 @@ def _files(symbol: str, word: str, files: FileSet, style: TerminalStyle) -> Iter
     if files.data_files or files.delete_files:
         deletes = format_count(files.delete_files, "delete file")
         data = format_count(files.data_files, "data file")
-        line = f"{style.symbol(symbol)} {data} {word}: {files.rows:,} rows, {size_text(files.data_bytes)}"
+        rows = format_count(files.rows, "row")
+        line = f"{style.symbol(symbol)} {data} {word}: {rows}, {size_text(files.data_bytes)}"
         yield line + (f", and {deletes}" if files.delete_files else "")
 
 
@@ -93,9 +94,7 @@ def _rows(rows: RowDifference, style: TerminalStyle) -> Iterator[str]:
 def _sample(sample: SampleRow) -> str:
     parts = []
     for value in sample.values[:_MOST_VALUES]:
-        before, after = (
-            "null" if text is None else short_text(text, 40) for text in (value.before, value.after)
-        )
+        before, after = (value_text(text, 40) for text in (value.before, value.after))
         if sample.change == "changed":
             shown = before if value.before == value.after else f"{before} → {after}"
         else:

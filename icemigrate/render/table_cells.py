@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from icemigrate.diagnostics import format_size
 from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
@@ -20,6 +22,14 @@ def short_text(text: str, longest: int = LONGEST_NAME) -> str:
     end = longest // 3
     tail = display.one_line(text[-4 * end :])[-end:]
     return f"{shown[: longest - end - 1]}…{tail}"
+
+
+def value_text(value: str | None, longest: int) -> str:
+    """A value as :func:`short_text`; in quotes where blanks and line breaks are a part of it."""
+    if value is None:
+        return "null"
+    is_plain = value == value.strip() and value not in ("", "null") and not set(value) & set("\t\n\r")
+    return short_text(value if is_plain else json.dumps(value, ensure_ascii=False), longest)
 
 
 def number_text(number: int | None) -> str:

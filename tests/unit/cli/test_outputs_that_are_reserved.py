@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from icemigrate.errors import ExitCode
-from tests.support.table_project import TableProject
+from tests.support.table_project import TableProject, orders
 
-pytest_plugins = ["tests.support.table_project"]
-
+__all__ = ["orders"]
 RESERVED = ["icemigrate.yaml", ".icemigrate/catalog.db", "migrations/0001_step.yaml", "data file"]
 COMMANDS = {
     "query": ["table", "query", "sales.orders", "-o"],
