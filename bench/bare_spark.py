@@ -210,7 +210,7 @@ def write_by_python(spark: Any, log: str, target: str) -> None:
 
     segments = spark.read.format("binaryFile").option("pathGlobFilter", "*.wal").load(log).select("content")
     for kind, schema in _schemas().items():
-        arrow = to_arrow_schema(spark.createDataFrame([], schema).schema, timezone="UTC")
+        arrow = to_arrow_schema(spark.createDataFrame([], schema).schema)
         _write(segments.mapInArrow(_flattened(kind, arrow), schema), kind, target)
 
 

@@ -78,6 +78,7 @@ def compare(folder: Path, load: TelemetryLoad, times: int) -> None:
         project = folder / f"project{turn}"
         create_tables(project, load)
         costs = {"ingest": ingest(project, log)}
+        print(f"ingest: {shown(costs['ingest'], rows)}", flush=True)
         counted = rows_of(costs["ingest"])
         assert sum(counted.values()) == rows, "all items are rows"
         shutil.rmtree(log / "checkpoint")
@@ -86,11 +87,11 @@ def compare(folder: Path, load: TelemetryLoad, times: int) -> None:
             command = [sys.executable, "-m", "bench.bare_spark", way, str(log), str(target)]
             costs[f"bare Spark ({way})"] = measure_tree(command, ROOT)
             assert parquet_rows(target) == counted, "the peer has the same rows"
+            print(f"bare Spark ({way}): {shown(costs[f'bare Spark ({way})'], rows)}", flush=True)
             shutil.rmtree(target)
         shutil.rmtree(project)
         for name, cost in costs.items():
             best[name] = min(cost, best.get(name, cost), key=lambda one: one.cpu_seconds)
-            print(f"{name}: {shown(cost, rows)}", flush=True)
     peer = min((cost for name, cost in best.items() if name != "ingest"), key=lambda one: one.cpu_seconds)
     own = best["ingest"]
     for what, ratio in (
