@@ -217,9 +217,14 @@ def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> 
 
 
 def _use_own_python(spark: SparkSession) -> None:
-    """Let Spark's Python processes on this machine be of this Python, which has icemigrate."""
+    """Let Spark's Python processes on this machine be of this Python, which has icemigrate.
+
+    Those of a cluster are of ``spark.pyspark.python``, which Spark itself reads only in `spark-submit`.
+    """
     context = spark.sparkContext
-    if str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+    if configured := context.getConf().get("spark.pyspark.python"):
+        context.pythonExec = configured
+    elif str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
         context.pythonExec = sys.executable
 
 
