@@ -38,8 +38,8 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     "sources",
     multiple=True,
     metavar="ADDRESS",
-    help="Files of the OpenTelemetry Collector, which are copied into the log: "
-    "`file:otel/traces.json?tenant=acme`. Repeatable (default: `from` of the project file).",
+    help="Files of the OpenTelemetry Collector (`file:otel/traces.json?tenant=acme`) or topics of Kafka "
+    "(`kafka://broker:9092/otlp_spans?kind=traces`). Repeatable (default: `from` of the project file).",
 )
 @click.option(
     "--table",
@@ -123,9 +123,9 @@ def command(
 
     LOG is the folder of the segments that `icemigrate.wal.Writer` writes, or its URL, such as
     `s3://bucket/log`; without it, the project file names the log below `pipeline`.  The `storage` of the
-    environment signs in to a URL.  `--from` copies files of the OpenTelemetry Collector into the log.  Each
-    batch is one snapshot of each table, and each entry is in one snapshot, also if the command is killed.
-    Entries whose table has a problem stay in the log, and the next run tries them again.
+    environment signs in to a URL.  `--from` adds files of the OpenTelemetry Collector and topics of Kafka.
+    Each batch is one snapshot of each table, and each entry is in one snapshot, also if the command is
+    killed.  Entries whose table has a problem stay in the log, and the next run tries them again.
 
     Ctrl-C and SIGTERM end the command after the current batch.  Exits with 1 if entries stay in the log.
     """

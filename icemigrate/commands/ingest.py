@@ -17,12 +17,14 @@ from icemigrate.iceberg.names import BadName, TableName
 from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.batch_result import BatchResult
 from icemigrate.pipeline.ingest_stream import IngestSettings, ingest
+from icemigrate.pipeline.kafka_records import kafka_packages
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.run_totals import RunTotals, deferred_entries
+from icemigrate.pipeline.stream_checkpoint import require_sources
 from icemigrate.project import Project, choose_environment, storage_properties
 from icemigrate.project.listen_address import parse_listen_address
 from icemigrate.project.sink_choice import SinkChoice, SinkKind, parse_parquet_folder
-from icemigrate.project.telemetry_sources import parse_sources
+from icemigrate.project.telemetry_sources import FileSource, KafkaSource, parse_sources
 from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
 from icemigrate.results.ingest_results import IngestResult
 from icemigrate.table_data.load_target import load_target
@@ -30,7 +32,7 @@ from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.table_session import TableSession, open_tables
 from icemigrate.wal.log_folder import LogError, create_folder
 from icemigrate.wal.log_lock import lock_log
-from icemigrate.wal.storage_path import AnyPath
+from icemigrate.wal.storage_path import AnyPath, StoragePath
 
 
 class IngestRequest(Frozen):
@@ -87,15 +89,17 @@ def ingest_log(
         reports.batch_done(batch)
         on_batch(batch)
 
-    if settings.sources:
+    if settings.sources or settings.kafka:
         _create_log(settings.log)
     with (
         lock_log(settings.log) as lock,
         report_run(reporting, settings.log, settings.checkpoint, notice) as reports,
         open_tables(project, environment) as session,
     ):
+        require_sources(settings.checkpoint, 1 + len(settings.kafka))
         _create_quarantine(session, settings.quarantine)
-        engine = engine_of(session.environment, None, before_start)
+        packages = kafka_packages() if settings.kafka else ()
+        engine = engine_of(session.environment, None, before_start, packages)
         reports.started()
         create_tables = TenantTableCreation(project, session, engine.session)
         removed = ingest(session, engine.session, settings, remember, is_stopping, create_tables, lock)
@@ -124,6 +128,12 @@ def ingest_settings(
     quarantine = _quarantine(request.quarantine or given.quarantine, tables)
     retention_s = None if given.retention is None else given.retention.total_seconds()
     log, checkpoint = log_of(given, request.log, request.checkpoint, lambda: storage_of(project, environment))
+    sources = parse_sources(request.sources, Path.cwd()) or parse_sources(given.sources, project.root)
+    kafka = tuple(one for one in sources if isinstance(one, KafkaSource))
+    if kafka and isinstance(log, StoragePath):
+        raise UsageError(
+            f"the log {log} is no local folder, which topics of Kafka need", "give a folder of this machine"
+        )
     return IngestSettings(
         log,
         checkpoint,
@@ -132,7 +142,8 @@ def ingest_settings(
         limit=BatchLimit(given.segments_per_batch, given.batch_bytes),
         interval_s=request.interval_s,
         retention_s=retention_s if request.retention_s is None else request.retention_s,
-        sources=parse_sources(request.sources, Path.cwd()) or parse_sources(given.sources, project.root),
+        sources=tuple(one for one in sources if isinstance(one, FileSource)),
+        kafka=kafka,
         sinks=_sinks(given.sinks, request),
     )
 

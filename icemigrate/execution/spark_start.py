@@ -27,16 +27,18 @@ def engine_of(
     environment_session: EnvironmentSession,
     spark: SparkSession | None,
     on_start: Callable[[], None] = lambda: None,
+    packages: tuple[str, ...] = (),
 ) -> SparkEngine:
     """The engine of an open project's environment.
 
     A session that is opened for it in a running Spark is closed with the project: no other code has it, and
     the catalog's connections would stay open as long as the JVM lives.
 
+    :param packages: Maven coordinates of further jars for a Spark that starts.
     :raises: as :func:`open_engine`.
     """
     was_running = _is_running()
-    engine = open_engine(environment_session.environment, spark, on_start)
+    engine = open_engine(environment_session.environment, spark, on_start, packages)
     if was_running and engine.session is not spark:
         environment_session.on_close(engine.close)
     return engine
@@ -49,12 +51,16 @@ def _is_running() -> bool:
 
 
 def open_engine(
-    environment: Environment, spark: SparkSession | None, on_start: Callable[[], None] = lambda: None
+    environment: Environment,
+    spark: SparkSession | None,
+    on_start: Callable[[], None] = lambda: None,
+    packages: tuple[str, ...] = (),
 ) -> SparkEngine:
     """The engine of an environment.
 
     :param spark: a running session; without it one is started.
     :param on_start: called right before one is started, which takes seconds.
+    :param packages: Maven coordinates of further jars for it.
     :raises UsageError: see :func:`spark_settings`.
     :raises CatalogError: the folder of its SQLite file cannot be created.
     :raises EngineError: Java or Spark failed.
@@ -62,7 +68,7 @@ def open_engine(
     from icemigrate.spark.session import start_spark
     from icemigrate.spark.spark_engine import SparkEngine
 
-    settings = spark_settings(environment)
+    settings = dataclasses.replace(spark_settings(environment), packages=packages)
     if environment.catalog.type == "sqlite" and environment.catalog.uri is not None:
         # SQLite creates the file, but not the folder.
         _make_folder(Path(environment.catalog.uri).parent)

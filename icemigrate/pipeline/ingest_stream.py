@@ -33,11 +33,11 @@ from icemigrate.pipeline.iceberg_sink import IcebergSink
 from icemigrate.pipeline.parquet_sink import ParquetSink
 from icemigrate.pipeline.sink_port import Sink, publish
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
-from icemigrate.pipeline.stream_source import stream_source
+from icemigrate.pipeline.stream_source import FolderSource, stream_source
 from icemigrate.pipeline.table_retries import TableRetries
 from icemigrate.pipeline.task_results import FILE_COLUMNS, TableEntries, read_result
 from icemigrate.project.sink_choice import SinkChoice
-from icemigrate.project.telemetry_sources import FileSource
+from icemigrate.project.telemetry_sources import FileSource, KafkaSource
 from icemigrate.project.tenant_tables import TenantTables
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.table_data.table_session import TableSession
@@ -71,6 +71,7 @@ class IngestSettings(Frozen):
     :param interval_s: seconds between batches; ``None`` to end when everything is drained.
     :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
     :param sources: of telemetry that the run copies into the log.
+    :param kafka: sources of telemetry that the stream reads beside the log.
     :param sinks: where the rows of each tenant go.
     """
 
@@ -82,6 +83,7 @@ class IngestSettings(Frozen):
     interval_s: float | None = None
     retention_s: float | None = None
     sources: tuple[FileSource, ...] = ()
+    kafka: tuple[KafkaSource, ...] = ()
     sinks: SinkChoice = SinkChoice()
 
 
@@ -112,12 +114,12 @@ def ingest(
     try:
         with convert_java_errors():
             _use_own_python(spark)
-            removed = _drain(spark, settings, batches, stopping)
+            removed = _drain_all(spark, settings, batches, stopping)
             while batches.has_new_tables and settings.interval_s is None and not stopping.is_set():
                 # The entries of new tables wait in the folder of deferred segments.
                 batches.has_new_tables = False
                 _return_segments(settings)
-                removed += _drain(spark, settings, batches, stopping)
+                removed += _drain_all(spark, settings, batches, stopping)
     except EngineError:
         if batches.failure is not None:
             raise batches.failure from None  # Spark has only its text, below those of its own calls
@@ -127,6 +129,27 @@ def ingest(
     return removed + _remove_drained(settings)
 
 
+def _drain_all(
+    spark: SparkSession, settings: IngestSettings, batches: _Batches, stopping: threading.Event
+) -> int:
+    """Run streams until one ends without an error.
+
+    Spark's source for Kafka fails in its report on a repeated batch, which is complete then: the method
+    ``metrics()`` of its ``KafkaMicroBatchStream`` expects a search for new records before that batch.
+
+    :returns: how many drained segments are removed.
+    """
+    while True:
+        complete = last_complete(batches.checkpoint.folder)
+        try:
+            with convert_java_errors():
+                return _drain(spark, settings, batches, stopping)
+        except EngineError:
+            is_complete = last_complete(batches.checkpoint.folder) > complete
+            if not settings.kafka or batches.failure is not None or not is_complete:
+                raise
+
+
 def _drain(
     spark: SparkSession, settings: IngestSettings, batches: _Batches, stopping: threading.Event
 ) -> int:
@@ -134,7 +157,7 @@ def _drain(
 
     :returns: how many drained segments are removed.
     """
-    batches.source = stream_source(settings.log, settings.checkpoint, settings.limit)
+    batches.source = _source(settings)
     if settings.interval_s is None and batches.is_drained():
         return 0
     query = _start(spark, settings, batches)
@@ -205,6 +228,10 @@ def _remove_drained(settings: IngestSettings) -> int:
     return remove_drained(settings.log, settings.checkpoint, settings.retention_s, time.time())
 
 
+def _source(settings: IngestSettings) -> FolderSource:
+    return stream_source(settings.log, settings.checkpoint, settings.limit, settings.kafka)
+
+
 def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> Any:
     spark.conf.set("spark.sql.streaming.minBatchesToRetain", _BATCHES_IN_CHECKPOINT)
     stream = batches.source.load(spark).writeStream.foreachBatch(batches.of_stream())
@@ -250,7 +277,7 @@ class _Batches:
         self._create_tables = create_tables
         self._streams = 0
         self.has_new_tables = False
-        self.source = stream_source(settings.log, settings.checkpoint, settings.limit)
+        self.source = _source(settings)
         self.checkpoint, self._lock = checkpoint, lock
         self._is_running = threading.Lock()
         self.failure: Exception | None = None

@@ -35,15 +35,22 @@ def segment_batches(segments: Iterable[tuple[str, bytes]]) -> Iterator[Any]:
     :param segments: names and contents.
     :return: ``pyarrow.RecordBatch`` with the columns of :data:`ENTRY_COLUMNS`.
     """
+    return row_batches(row for name, content in segments for row in segment_rows(name, content))
+
+
+def row_batches(found: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """Rows of entries as Arrow batches of a limited size.
+
+    :param found: with the columns of :data:`ENTRY_COLUMNS`.
+    """
     rows = list[tuple[Any, ...]]()
     size = 0
-    for name, content in segments:
-        for row in segment_rows(name, content):
-            rows.append(row)
-            size += len(row[6])
-            if size >= _LARGEST_BATCH:
-                yield _batch(rows)
-                rows, size = [], 0
+    for row in found:
+        rows.append(row)
+        size += len(row[6])
+        if size >= _LARGEST_BATCH:
+            yield _batch(rows)
+            rows, size = [], 0
     if rows:
         yield _batch(rows)
 

@@ -15,11 +15,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from icemigrate.errors import EngineError, os_error_reason
+from icemigrate.errors import EngineError, UsageError, os_error_reason
 from icemigrate.wal.storage_path import AnyPath
 
 SOURCE_FOLDER = "sources/0"
 _COMPACT = ".compact"
+_OFFSET_HEADER = 2
+"""A version and a line of settings; a line for each source follows."""
+_NO_SEGMENTS, _NO_NUMBER = b"-", -1
+"""The line of a source that had nothing yet, beside another one that had."""
 
 
 def stream_id(checkpoint: AnyPath) -> str | None:
@@ -72,6 +76,8 @@ def complete_segments(checkpoint: AnyPath, complete: int) -> frozenset[Path]:
     if complete < 0:
         return frozenset()
     last = source_number(checkpoint, complete)
+    if last == _NO_NUMBER:
+        return frozenset()
     try:
         found = frozenset(
             Path(unquote(urlsplit(entry["path"]).path))
@@ -84,6 +90,28 @@ def complete_segments(checkpoint: AnyPath, complete: int) -> frozenset[Path]:
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise unreadable_checkpoint(checkpoint, "the list of segments is damaged") from error
     return found
+
+
+def require_sources(checkpoint: AnyPath, count: int) -> None:
+    """Check that a checkpoint is of a stream with a number of sources: the segments, and those of Kafka.
+
+    :raises UsageError: it is of another number.
+    :raises EngineError: the checkpoint cannot be read.
+    """
+    planned = last_planned(checkpoint)
+    if planned < 0:
+        return
+    try:
+        lines = (checkpoint / "offsets" / str(planned)).read_bytes().splitlines()
+    except OSError as error:
+        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
+    found = len(lines) - _OFFSET_HEADER
+    if found != count:
+        raise UsageError(
+            f"the checkpoint {checkpoint} is of runs with {found - 1} addresses of Kafka, and this run has "
+            f"{count - 1}",
+            "give the `--from` of earlier runs, or another log, which gets a checkpoint of its own",
+        )
 
 
 def make_durable(checkpoint: Path) -> None:
@@ -123,9 +151,8 @@ def source_number(checkpoint: AnyPath, batch: int) -> int:
     :raises EngineError: the checkpoint cannot be read.
     """
     try:
-        # A version, a line of settings, and a line for each source.
-        offset = (checkpoint / "offsets" / str(batch)).read_bytes().splitlines()[2]
-        return int(json.loads(offset)["logOffset"])
+        offset = (checkpoint / "offsets" / str(batch)).read_bytes().splitlines()[_OFFSET_HEADER]
+        return _NO_NUMBER if offset == _NO_SEGMENTS else int(json.loads(offset)["logOffset"])
     except OSError as error:
         raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
     except (ValueError, KeyError, TypeError, IndexError) as error:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.pipeline.batch_limit import BatchLimit
+from icemigrate.pipeline.kafka_records import kafka_entries
 from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
 from icemigrate.pipeline.segment_lists import SegmentLists
 from icemigrate.pipeline.stream_checkpoint import last_complete, last_planned, source_number
+from icemigrate.project.telemetry_sources import KafkaSource
 from icemigrate.wal.log_folder import SEALED, sealed_segments
 from icemigrate.wal.storage_path import AnyPath, StoragePath
 
@@ -55,6 +57,28 @@ class FolderSource:
         """Whether a stream without an interval can be ended: this one ends by itself."""
         del checkpoint
         return False
+
+
+class KafkaAndFolderSource(FolderSource):
+    """The segments of a local folder, and topics of Kafka.
+
+    :param kafka: the topics.
+    """
+
+    def __init__(self, log: Path, limit: BatchLimit, kafka: Sequence[KafkaSource]) -> None:
+        super().__init__(log, limit)
+        self._kafka = kafka
+
+    def load(self, spark: SparkSession) -> DataFrame:
+        """The stream; the segments are its first source, as ``stream_checkpoint`` reads it."""
+        found = super().entries(super().load(spark))
+        for topics in self._kafka:
+            found = found.union(kafka_entries(spark, topics))
+        return found
+
+    def entries(self, batch: DataFrame) -> DataFrame:
+        """The entries of a batch: the sources have them."""
+        return batch
 
 
 class StorageSource(FolderSource):
@@ -106,11 +130,16 @@ class StorageSource(FolderSource):
         return not self._waiting
 
 
-def stream_source(log: AnyPath, checkpoint: AnyPath, limit: BatchLimit) -> FolderSource:
-    """The source of a log.
+def stream_source(
+    log: AnyPath, checkpoint: AnyPath, limit: BatchLimit, kafka: Sequence[KafkaSource] = ()
+) -> FolderSource:
+    """The source of a log, and of topics beside a local one.
 
     :raises LogError: the log cannot be read.
     """
     if isinstance(log, StoragePath):
+        assert not kafka, "the arguments of the run were checked"
         return StorageSource(log, checkpoint, limit)
+    if kafka:
+        return KafkaAndFolderSource(log, limit, kafka)
     return FolderSource(log, limit)

@@ -36,6 +36,7 @@ from icemigrate.spark.session_settings import SparkSettings, spark_conf
 from icemigrate.system.waits import announce_wait
 from icemigrate.versions import SparkRelease
 
+_WITH_PYSPARK = ("org.apache.hadoop:hadoop-client-api", "org.apache.hadoop:hadoop-client-runtime")
 _NOT_FOUND = re.compile(r"^\s*:: ([^#\s]+)#([^;\s]+);(\S+): not found$", re.MULTILINE)
 _TRIED = re.compile(r"^\s*==== (\S+): tried\s+(\S+)$", re.MULTILINE)
 _FAILED = re.compile(r"Server access error at url \S+ \([\w.]*?(\w+): (.+?)\)?$", re.MULTILINE)
@@ -108,6 +109,8 @@ def _resolve(
         "spark.jars.packages": ",".join(packages),
         "spark.jars.ivy": str(scratch),
     }
+    # PySpark has them, and they are larger than all that is fetched.
+    conf.setdefault("spark.jars.excludes", ",".join(_WITH_PYSPARK))
     with gateway.output_of_jvm() as output:
         try:
             gateway.end_jvm(gateway.launch_jvm(conf, java, is_local=True, output=output))

@@ -91,7 +91,7 @@ def test_nothing_is_drained_before_the_first_batch(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("sources/0/0", "v1\n{"), ("offsets/3", "v1\n{}"), ("offsets/3", "v1\n{}\n-")]
+    ("name", "text"), [("sources/0/0", "v1\n{"), ("offsets/3", "v1\n{}"), ("offsets/3", "v1\n{}\n+")]
 )
 def test_a_damaged_checkpoint_removes_nothing(tmp_path: Path, name: str, text: str) -> None:
     stream = write_log(tmp_path)
