@@ -27,14 +27,14 @@ tables:
 KILLED = """
 import os, signal, sys
 from icemigrate.cli import main
-from icemigrate.pipeline import ingest_stream
-real, left = ingest_stream.commit_table, [int(sys.argv[1])]
+from icemigrate.pipeline import iceberg_sink
+real, left = iceberg_sink.commit_table, [int(sys.argv[1])]
 def commit(*args, **options):
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
     left[0] -= 1
     return real(*args, **options)
-ingest_stream.commit_table = commit
+iceberg_sink.commit_table = commit
 main(sys.argv[2:])
 """
 
