@@ -14,14 +14,13 @@ from icemigrate.cli.table_options import table_argument
 from icemigrate.errors import ExitCode
 
 _QUESTION = ApprovalPrompt("Expire these snapshots and delete their files?", "expires them")
-_MOST_DAYS = 36_500
 
 
 @click.command("expire")
 @table_argument
 @click.option(
     "--days",
-    type=click.FloatRange(0, _MOST_DAYS),
+    type=float,
     metavar="NUMBER",
     required=True,
     help="Expire snapshots that are older than so many days.",

@@ -125,9 +125,20 @@ def _whole_number(bits: int) -> Callable[[Any], int]:
     return convert
 
 
-def _float(value: Any) -> float:
-    _require(isinstance(value, (int, float)) and not isinstance(value, bool), "a number is needed")
-    return float(value)
+def _float(first_gap: int) -> Callable[[Any], float]:
+    """A conversion that refuses whole numbers without an exact floating-point number.
+
+    :param first_gap: from this number on, the type lacks whole numbers.
+    """
+
+    def convert(value: Any) -> float:
+        _require(isinstance(value, (int, float)) and not isinstance(value, bool), "a number is needed")
+        if isinstance(value, int) and abs(value) > first_gap:
+            step = 1 << (abs(value).bit_length() - first_gap.bit_length() + 1)
+            _require(value % step == 0, "the type has no number with these digits")
+        return float(value)
+
+    return convert
 
 
 def _text(value: Any) -> str:
@@ -203,8 +214,8 @@ _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "boolean": _boolean,
     "int": _whole_number(32),
     "long": _whole_number(64),
-    "float": _float,
-    "double": _float,
+    "float": _float(2**24),
+    "double": _float(2**53),
     "date": _days,
     "time": _time_of_day,
     "timestamp": _timestamp(has_zone=False),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,11 +13,14 @@ from icemigrate.errors import Mistakes
 from icemigrate.frozen import Frozen
 from icemigrate.hidden_characters import escaped_json
 from icemigrate.iceberg.schema_json import primitive_text
-from icemigrate.iceberg.types import Field, is_nested
+from icemigrate.iceberg.types import Field, Primitive, Type, is_nested
 
 SHOWN_ROWS = 10
 """How many rows a message shows."""
 _LONGEST_VALUE = 60
+_FORMATS = {"float": "f", "double": "d"}
+"""The format of each floating-point type in :mod:`struct`."""
+_WHOLE = re.compile(r"\s*[+-]?[0-9]{1,40}(\.0*)?\s*")
 
 
 class BadRow(Frozen):
@@ -89,7 +94,21 @@ def value_problem(column: Field, value: Any) -> str:
     type_ = "" if is_nested(column.type) else f" ({primitive_text(column.type)})"
     if value is None or (value == "" and column.required):
         return f"column `{column.name}`{type_} is required, and there is no value"
-    return f"column `{column.name}`{type_} cannot have the value `{shown_value(value)}`"
+    problem = f"column `{column.name}`{type_} cannot have the value `{shown_value(value)}`"
+    nearest = _nearest_number(column.type, str(value))
+    return problem if nearest is None else f"{problem}: the nearest {nearest}"
+
+
+def _nearest_number(type_: Type, text: str) -> str | None:
+    """The type and the nearest value for a whole number that a floating-point type lacks."""
+    name = type_.name if isinstance(type_, Primitive) else ""
+    if name not in _FORMATS or not _WHOLE.fullmatch(text):
+        return None
+    code = _FORMATS[name]
+    try:
+        return f"{name} is {int(struct.unpack(code, struct.pack(code, float(text)))[0])}"
+    except OverflowError:
+        return None
 
 
 def shown_value(value: Any) -> str:

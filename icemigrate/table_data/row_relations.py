@@ -10,7 +10,7 @@ from icemigrate.iceberg.types import Field, Fixed, JsonValue, List, Map, Primiti
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.nested_casts import nested_misfits
-from icemigrate.table_data.text_casts import text_misfits, text_value
+from icemigrate.table_data.text_casts import loses_digits, text_misfits, text_value
 
 ROW, PROBLEM = "_icemigrate_row", "_icemigrate_problem"
 """The columns of a numbered relation: the number of the row, and why its values cannot be read, or null."""
@@ -138,8 +138,9 @@ def _lossy(type_: Type, given: str, name: str) -> str | None:
     if given == "VARCHAR":
         return text_misfits(type_, name)
     if type_ in _FLOATS:
-        tried = f"TRY_CAST({name} AS FLOAT)"
-        return f"{name} <> 0 AND {tried} = 0" if (type_, given) == (_FLOATS[0], "DOUBLE") else None
+        if (type_, given) == (_FLOATS[0], "DOUBLE"):
+            return f"{name} <> 0 AND TRY_CAST({name} AS FLOAT) = 0"
+        return loses_digits(type_, given, name)
     wanted = duckdb_type(type_)
     if given == "TIME_NS":  # to which DuckDB casts no other time
         return f"CAST(TRY_CAST({name} AS {wanted}) AS VARCHAR) IS DISTINCT FROM CAST({name} AS VARCHAR)"

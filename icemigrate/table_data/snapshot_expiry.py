@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from icemigrate.catalog.table_places import shared_files_reason
-from icemigrate.errors import IcemigrateError
+from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.execution.signals import watch_stop_signals
 from icemigrate.frozen import Frozen, replace
 from icemigrate.history.needed_snapshots import snapshots_before_row_changes, snapshots_with_last_copies
@@ -33,6 +33,7 @@ from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import load_for_snapshots
 
 _NAMED = 5
+_MOST_DAYS = 36_500
 _STATISTICS = ("statistics", "partition-statistics")
 
 
@@ -55,10 +56,16 @@ def plan_expiry(
     """The result of :func:`expire_snapshots`, without a change.
 
     :param at: the time that the age is counted from; ``None`` for now.
+    :raises UsageError: the number of days is out of range, or is no number.
     :raises IcemigrateError: its files may not be deleted: ``gc.enabled`` is false, another table uses them,
         or a migration of the table was interrupted.
     :raises MetadataError: a manifest cannot be read.
     """
+    if not 0 <= older_than_days <= _MOST_DAYS:  # also false for NaN
+        raise UsageError(
+            f"snapshots older than {older_than_days} days: the number is out of range",
+            f"give a number of days from 0 to {_MOST_DAYS}",
+        )
     at = at or datetime.now(timezone.utc)
     _require_own_files(tables, table)
     metadata = table.metadata

@@ -8,6 +8,8 @@ that a cheap condition recognizes; all others have to match a pattern.
 
 from __future__ import annotations
 
+import re
+
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.types import Decimal, Fixed, Primitive, Type
 from icemigrate.table_data.duckdb_session import text_literal
@@ -24,7 +26,15 @@ _NUMBERS = {
     "double": ("5e-324", "1.7976931348623157e308"),
 }
 """The smallest and the largest positive number of each type of floating-point numbers."""
+_FIRST_GAPS = {"float": 2**24, "double": 2**53}
+"""From this number on, each type lacks whole numbers."""
+_AROUND = "+ \t\n\v\f\r"
+"""What DuckDB's cast to a whole number of any length does not accept before or after the digits."""
+_WHOLE = r"\s*[+-]?[0-9]+(\.0*)?\s*"
 _ZERO = r"(0+\.?0*|\.0+)([eE][+-]?[0-9]+)?"
+_DECIMAL = re.compile(r"DECIMAL\(([0-9]+),([0-9]+)\)")
+_DIGITS = {"INTEGER": 10, "UINTEGER": 10, "BIGINT": 19, "UBIGINT": 20, "HUGEINT": 39, "UHUGEINT": 39}
+"""The digits of DuckDB's whole numbers that a floating-point type may lack."""
 _UNREADABLE = "'?'"
 """A text that no type but a text accepts, so that its cast fails."""
 
@@ -77,12 +87,40 @@ def text_form(type_: Type) -> TextForm:
         smallest, largest = _NUMBERS[name]
         plain = (
             f"abs({tried}) BETWEEN {smallest} AND {largest} AND NOT contains({{x}}, '_') "
-            "AND ({x} >= '-' OR NOT contains({x}, '+-'))"
+            f"AND ({{x}} >= '-' OR NOT contains({{x}}, '+-')) AND {_keeps_digits(name, tried)}"
         )
         return TextForm(plain, rf"\s*[+-]?({_ZERO}|(?i:inf(inity)?)|(?i:nan))\s*", cast, tried)
     if name == "binary":
         return TextForm(None, "([0-9a-fA-F]{2})*", "unhex({x})")
     return TextForm(None, None, cast)
+
+
+def _keeps_digits(name: str, tried: str) -> str:
+    """Whether a floating-point number is the same as its text, where the text is a whole number.
+
+    :param tried: the number in SQL; ``{x}`` is the text.
+    """
+    digits = f"TRY_CAST(trim({{x}}, {text_literal(_AROUND)}) AS BIGNUM)"
+    is_same = (
+        f"NOT regexp_full_match({{x}}, {text_literal(_WHOLE)}) OR {digits} = TRY_CAST({tried} AS BIGNUM)"
+    )
+    return f"CASE WHEN abs({tried}) < {_FIRST_GAPS[name]} THEN true ELSE {is_same} END"
+
+
+def loses_digits(type_: Type, given: str, value: str) -> str | None:
+    """Whether a floating-point type lacks a whole number: a condition in SQL; ``None`` where it lacks none.
+
+    :param given: the type of the number in DuckDB.
+    """
+    assert isinstance(type_, Primitive), "a floating-point type is a primitive one"
+    decimal = _DECIMAL.fullmatch(given)
+    digits = int(decimal[1]) - int(decimal[2]) if decimal else _DIGITS.get(given, 0)
+    if 10**digits <= _FIRST_GAPS[type_.name]:
+        return None
+    whole = "HUGEINT" if decimal else given
+    stored = f"TRY_CAST(TRY_CAST({value} AS {duckdb_type(type_)}) AS {whole})"
+    changes = f"{stored} IS DISTINCT FROM TRY_CAST({value} AS {whole})"
+    return f"({value} = trunc({value}) AND {changes})" if decimal else changes
 
 
 def is_string(type_: Type) -> bool:

@@ -322,6 +322,28 @@ def test_values_that_a_cast_would_change_are_bad_rows(written: WrittenTables) ->
     assert error.value.hint is None
 
 
+def test_a_whole_number_that_a_column_lacks_is_a_bad_row_in_all_data(written: WrittenTables) -> None:
+    table = written.create("columns: [{name: d, type: double}, {name: s, type: 'struct<f: float>'}]")
+    path = written.file("a.json", '{"d": 9007199254740993}\n{"d": 1e23}\n{"s": {"f": 16777217}}\n')
+    for load in (
+        lambda: insert_files(written.session, table, [path]),
+        lambda: insert_data(written.session, table, [{"d": 2**53 + 1}, {"d": 1e23}, {"s": {"f": 2**24 + 1}}]),
+        lambda: insert_data(
+            written.session, table, pa.table({"d": [2**53 + 1, 2, 3], "s": [None, None, {"f": 2**24 + 1}]})
+        ),
+    ):
+        with pytest.raises(Mistakes) as error:
+            load()
+        first, second = (d.message for d in error.value.diagnostics)
+        assert "`d` (double) cannot have the value" in first
+        assert "16777217" in second
+    assert written.rows(table) == []
+    path = written.file("a.csv", "d\n9007199254740993\n")
+    with pytest.raises(Mistakes) as error:
+        insert_files(written.session, table, [path])
+    assert error.value.diagnostics[0].message.endswith("`: the nearest double is 9007199254740992")
+
+
 EVERY_TYPE = """
 format_version: 3
 columns:

@@ -178,3 +178,11 @@ def test_the_command(orders: TableProject, capsys: pytest.CaptureFixture[str]) -
     assert "were deleted" in shown
     assert orders.run("table", "expire", "sales.orders", "--days", "5", "-y") == ExitCode.OK
     assert "Nothing to expire" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("days", ["nan", "inf", "-inf", "-1", "1e308", "36501"])
+def test_a_number_of_days_out_of_range_is_an_error(
+    orders: TableProject, capsys: pytest.CaptureFixture[str], days: str
+) -> None:
+    assert orders.run("table", "expire", "sales.orders", f"--days={days}", "-y") == ExitCode.USAGE
+    assert "give a number of days from 0 to 36500" in capsys.readouterr().err

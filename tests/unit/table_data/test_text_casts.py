@@ -59,6 +59,13 @@ NUMBERS = [
         (text, None, "")
         for text in ("0x1F", "0X1f", "0b11", "0o17", "1_0", "1_0.5", "1,5", "1e", "--1", "+-1")
     ),
+    ("16777217", 16777217, "int long double"),
+    ("9007199254740992", 2**53, "long float double"),
+    ("9007199254740993", 2**53 + 1, "long"),
+    (" -9007199254740992.0", -(2**53), "float double"),
+    ("1" + "0" * 22, 1e22, "double"),
+    *((text, 1e23, "float double") for text in ("1e23", "1" + "0" * 23 + ".5")),
+    *((text, None, "") for text in ("+9007199254740993.0", "1" + "0" * 23, "1" + "0" * 300)),
     *((text, None, "") for text in ("1e-400", "-1e-400", "+1e-400", " 1e-400", "1e400", "+-0", "1__0", "1d")),
 ]
 """Texts, their value, and the types that accept them: as Spark and pandas do, without a change of value."""
@@ -86,3 +93,30 @@ def test_a_number_that_a_narrower_float_has_as_zero_does_not_fit() -> None:
     connection.execute("CREATE TABLE rows AS SELECT unnest([0.0, 1e-300, 1.5, NULL]) AS x")
     condition = relation.misfits(Field(1, "x", Primitive("float")))
     assert connection.execute(f"SELECT x FROM rows WHERE {condition}").fetchall() == [(1e-300,)]
+
+
+@pytest.mark.parametrize(
+    ("given", "exact", "inexact"),
+    [
+        ("BIGINT", [2**53, 2**54 + 4, -(2**63), None], [2**53 + 1, 2**63 - 1]),
+        ("UBIGINT", [2**53, 2**63], [2**53 + 1, 2**64 - 1]),
+        ("HUGEINT", [2**53, 2**100], [-(2**53) - 1, 2**100 + 1]),
+        ("DECIMAL(38,0)", [2**53, 2**100], [2**53 + 1, 10**30 + 1]),
+        ("DECIMAL(20,2)", [2**53, "0.01", "12345678901234567.25"], [2**53 + 1]),
+    ],
+)
+def test_a_whole_number_that_a_double_lacks_does_not_fit(
+    given: str, exact: list[object], inexact: list[object]
+) -> None:
+    relation, column = LoadRelation("rows", {"x": given}), Field(1, "x", Primitive("double"))
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE rows (position INTEGER, x {given})")
+    for position, value in enumerate([*exact, *inexact]):
+        text = None if value is None else str(value)
+        connection.execute(f"INSERT INTO rows SELECT {position}, CAST(? AS {given})", [text])
+    found = connection.execute(
+        f"SELECT position FROM rows WHERE {relation.misfits(column)} ORDER BY position"
+    ).fetchall()
+    assert [position for (position,) in found] == list(range(len(exact), len(exact) + len(inexact)))
+    with pytest.raises(duckdb.Error):
+        connection.execute(f"SELECT {relation.value(column)} FROM rows").fetchall()
