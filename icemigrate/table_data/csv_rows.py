@@ -44,7 +44,25 @@ def read_header(file: InputFile) -> tuple[str, ...]:
         raise file.error(f"its header cannot be read: {error}") from error
     if header is None:
         raise file.error("it has no header", "the first line has the names of the columns")
+    _require_names(file, header)
     return header
+
+
+def _require_names(file: InputFile, header: Sequence[str]) -> None:
+    """Check the names of columns; DuckDB ignores their case.
+
+    :raises UsageError: a name is empty, or two names are the same.
+    """
+    first = dict[str, str]()
+    for position, name in enumerate(header, 1):
+        if not name.strip():
+            raise file.error(f"column {position} of its header has no name", "give the column a name")
+        if name in first.values():
+            raise file.error(f"column `{name}` is there twice", "remove one of the two")
+        if (other := first.setdefault(name.lower(), name)) != name:
+            raise file.error(
+                f"the columns `{other}` and `{name}` differ only in case", "rename one of the two"
+            )
 
 
 def _require_text(file: InputFile, content: bytes) -> None:

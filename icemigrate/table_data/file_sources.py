@@ -74,9 +74,9 @@ def _arrow_table(file: InputFile) -> Any:
         source.seek(0)
         try:
             return reader(source).read_all()
-        except (pa.ArrowInvalid, pa.ArrowException):
+        except (pa.ArrowException, OSError):
             continue
-    raise UsageError(f"{file.shown}: it is neither an Arrow file nor an Arrow stream")
+    raise UsageError(f"{file.shown}: it is neither a complete Arrow file nor a complete Arrow stream")
 
 
 _SOURCES: Mapping[str, Callable[[Sequence[InputFile]], RowSource]] = {

@@ -16,6 +16,7 @@ from typing import BinaryIO, cast
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import MissingExtra, UsageError, extra_hint, os_error_reason
 from icemigrate.frozen import Frozen
+from icemigrate.table_data.duckdb_problems import duckdb_problem
 
 DATA_FORMATS = ("csv", "tsv", "json", "parquet", "arrow")
 _ENDINGS = {
@@ -50,6 +51,24 @@ class InputFile(Frozen):
     def error(self, problem: str, hint: str | None = None) -> UsageError:
         """An error that names the file."""
         return UsageError(f"{self.shown}: {problem}", hint)
+
+    @contextmanager
+    def reading_errors(self) -> Iterator[None]:
+        """Raise what DuckDB or Arrow says when it opens the file as one error that names the file.
+
+        :raises UsageError: the file is damaged, or of another format.
+        """
+        import duckdb
+        import pyarrow as pa
+
+        try:
+            yield
+        except (duckdb.Error, pa.ArrowException, OSError, ValueError) as error:
+            reason = duckdb_problem(error).message.replace(f" '{self.path}'", "").rstrip(". :")
+            raise self.error(
+                f"it cannot be read as {self.format}: {reason}",
+                "check that the file is complete and has the format of its name",
+            ) from error
 
     @contextmanager
     def content(self) -> Iterator[BinaryIO]:

@@ -131,7 +131,8 @@ class ParquetSource:
     def _relation(self, db: LoadDatabase, target: LoadTarget, file: InputFile) -> LoadRelation:
         sql = f"read_parquet({text_literal(str(file.path))}, hive_partitioning = false)"
         if file not in self._types:
-            self._types[file] = db.types(sql)
+            with file.reading_errors():
+                self._types[file] = db.types(sql)
         return LoadRelation(sql, typed_columns(self._types[file], target, file.shown), file.shown)
 
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:

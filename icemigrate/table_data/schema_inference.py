@@ -10,8 +10,10 @@ from icemigrate.desired_state.arrow_schema import new_columns
 from icemigrate.errors import Mistakes, UsageError
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import BadMetadata, schema_from_json
+from icemigrate.iceberg.type_text import MAX_PRECISION
 from icemigrate.table_data.csv_rows import fast_relation, read_header
-from icemigrate.table_data.duckdb_session import text_literal
+from icemigrate.table_data.duckdb_problems import duckdb_problem
+from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.load_database import LoadDatabase
 
@@ -61,7 +63,9 @@ def schema_of_file(file: InputFile, db: LoadDatabase) -> Schema:
     if file.format == "parquet":
         import pyarrow.parquet as pq
 
-        return schema_from_arrow(pq.read_schema(file.path).remove_metadata())
+        with file.reading_errors():
+            schema = pq.read_schema(file.path).remove_metadata()
+        return schema_from_arrow(schema)
     if file.format in ("csv", "tsv"):
         return _csv_schema(file, db)
     raise file.error("columns are read from Parquet and CSV files", "give a schema as JSON or YAML")
@@ -79,7 +83,34 @@ def _csv_schema(file: InputFile, db: LoadDatabase) -> Schema:
     sniffed = f"{sniffed[:start]}{names}{sniffed[end + 1 :]}"
     try:
         relation = db.connection.sql(f"SELECT * FROM {sniffed} LIMIT 0")
-        return schema_from_arrow(relation.to_arrow_table().schema)
+        found = relation.to_arrow_table().schema
+        return schema_from_arrow(_with_long_numbers(found, sql, db))
     except duckdb.Error as error:
-        reason = str(error).partition("\n")[0]
+        reason = duckdb_problem(error).message
         raise file.error(f"its columns cannot be found: {reason}", "give a schema file") from error
+
+
+def _with_long_numbers(schema: Any, sql: str, db: LoadDatabase) -> Any:
+    """A ``pyarrow.Schema`` with an exact type where DuckDB takes whole numbers for floating-point ones.
+
+    A number that does not fit a long makes its column a decimal, or a text with more than 38 digits.
+
+    :param sql: the rows as texts.
+    """
+    import pyarrow as pa
+
+    doubles = [field.name for field in schema if pa.types.is_floating(field.type)]
+    if not doubles:
+        return schema
+    parts = []
+    for name in map(quoted_identifier, doubles):
+        digits = f"strlen(ltrim(trim({name}), '+-'))"
+        parts.append(f"bool_and(regexp_full_match({name}, '\\s*[+-]?[0-9]+\\s*') OR {name} = '')")
+        parts.append(f"max({digits})")
+    (row,) = db.query(f"SELECT {', '.join(parts)} FROM {sql}")
+    for name, is_whole, digits in zip(doubles, row[::2], row[1::2], strict=True):
+        if is_whole:
+            type_ = pa.decimal128(digits, 0) if digits <= MAX_PRECISION else pa.string()
+            position = schema.get_field_index(name)
+            schema = schema.set(position, pa.field(name, type_))
+    return schema

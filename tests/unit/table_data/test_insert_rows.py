@@ -261,7 +261,12 @@ def test_nothing_is_loaded_if_an_output_cannot_be_written(
         ("e.jsonl", b"[1]\n", "no line has a JSON object"),
         ("e.jsonl", b"\xff\xfe", "is not UTF-8"),
         ("e.parquet", b"PARX", "it is not a Parquet file"),
-        ("e.arrow", b"ARROW1xx", "neither an Arrow file nor an Arrow stream"),
+        ("e.parquet", b"PAR1junk", r"e\.parquet: it cannot be read as parquet: File too small"),
+        ("e.parquet", parquet()[:-20], r"e\.parquet: it cannot be read as parquet: No magic bytes"),
+        ("e.csv", b"id,,customer\n1,2,a\n", r"e\.csv: column 2 of its header has no name"),
+        ("e.csv", b"id,ID\n1,2\n", r"e\.csv: the columns `id` and `ID` differ only in case"),
+        ("e.arrow", b"ARROW1xx", "neither a complete Arrow file nor a complete Arrow stream"),
+        ("e.arrow", arrow(pa.ipc.new_stream)[:-60], "neither a complete Arrow file nor"),
         ("e.txt", b"id\n1\n", "the format of .* is not known"),
     ],
 )

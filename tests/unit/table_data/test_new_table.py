@@ -61,6 +61,11 @@ def columns(written: WrittenTables, name: str) -> list[tuple[int, str, str, bool
             ],
         ),
         (
+            "n.csv",
+            f"a,b,c\n{10**22},{10**38},1\n-5,,2.5\n",
+            [(1, "a", "decimal(23,0)", False), (2, "b", "string", False), (3, "c", "double", False)],
+        ),
+        (
             "d.parquet",
             parquet(),
             [
@@ -114,6 +119,11 @@ def test_a_table_of_a_new_namespace_is_created(written: WrittenTables) -> None:
         ("b.json", '{"fields": [{"name": "x"}]}', "the schema is not Iceberg's schema JSON"),
         ("b.yaml", "columns: [{name: id, type: long}, {name: id, type: int}]", "declares no valid table"),
         ("b.yaml", b"\xff", "is not UTF-8"),
+        ("b.parquet", b"PAR1junk", "b.parquet: it cannot be read as parquet: "),
+        ("b.parquet", parquet()[:-20], "b.parquet: it cannot be read as parquet: "),
+        ("b.csv", "A,a\n1,2\n", "b.csv: the columns `A` and `a` differ only in case"),
+        ("b.csv", "a,,b\n1,2,3\n", "b.csv: column 2 of its header has no name"),
+        ("b.csv", "a,a\n1,2\n", "b.csv: column `a` is there twice"),
         ("b.jsonl", '{"a": 1}', "columns are read from Parquet and CSV files"),
     ],
 )
