@@ -125,16 +125,16 @@ def _whole_number(bits: int) -> Callable[[Any], int]:
     return convert
 
 
-def _float(first_gap: int) -> Callable[[Any], float]:
+def _float(exact_limit: int) -> Callable[[Any], float]:
     """A conversion that refuses whole numbers without an exact floating-point number.
 
-    :param first_gap: from this number on, the type lacks whole numbers.
+    :param exact_limit: from this number on, the type lacks whole numbers.
     """
 
     def convert(value: Any) -> float:
         _require(isinstance(value, (int, float)) and not isinstance(value, bool), "a number is needed")
-        if isinstance(value, int) and abs(value) > first_gap:
-            step = 1 << (abs(value).bit_length() - first_gap.bit_length() + 1)
+        if isinstance(value, int) and abs(value) > exact_limit:
+            step = 1 << (abs(value).bit_length() - exact_limit.bit_length() + 1)
             _require(value % step == 0, "the type has no number with these digits")
         return float(value)
 

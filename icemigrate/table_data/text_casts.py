@@ -26,7 +26,7 @@ _NUMBERS = {
     "double": ("5e-324", "1.7976931348623157e308"),
 }
 """The smallest and the largest positive number of each type of floating-point numbers."""
-_FIRST_GAPS = {"float": 2**24, "double": 2**53}
+_EXACT_LIMITS = {"float": 2**24, "double": 2**53}
 """From this number on, each type lacks whole numbers."""
 _AROUND = "+ \t\n\v\f\r"
 """What DuckDB's cast to a whole number of any length does not accept before or after the digits."""
@@ -104,7 +104,7 @@ def _keeps_digits(name: str, tried: str) -> str:
     is_same = (
         f"NOT regexp_full_match({{x}}, {text_literal(_WHOLE)}) OR {digits} = TRY_CAST({tried} AS BIGNUM)"
     )
-    return f"CASE WHEN abs({tried}) < {_FIRST_GAPS[name]} THEN true ELSE {is_same} END"
+    return f"CASE WHEN abs({tried}) < {_EXACT_LIMITS[name]} THEN true ELSE {is_same} END"
 
 
 def loses_digits(type_: Type, given: str, value: str) -> str | None:
@@ -115,7 +115,7 @@ def loses_digits(type_: Type, given: str, value: str) -> str | None:
     assert isinstance(type_, Primitive), "a floating-point type is a primitive one"
     decimal = _DECIMAL.fullmatch(given)
     digits = int(decimal[1]) - int(decimal[2]) if decimal else _DIGITS.get(given, 0)
-    if 10**digits <= _FIRST_GAPS[type_.name]:
+    if 10**digits <= _EXACT_LIMITS[type_.name]:
         return None
     whole = "HUGEINT" if decimal else given
     stored = f"TRY_CAST(TRY_CAST({value} AS {duckdb_type(type_)}) AS {whole})"
