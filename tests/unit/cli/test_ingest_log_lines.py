@@ -65,7 +65,7 @@ def test_all_lines_of_a_run_are_json(
     log = tmp_path / "log"
     log.mkdir()
 
-    def fail(_session: object, _spark: object, _settings: object, on_batch: object, _stop: object) -> int:
+    def fail(*_arguments: object) -> int:
         from icemigrate.errors import EngineError
 
         raise EngineError("the storage\nfails", "run the command again")
