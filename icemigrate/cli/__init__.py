@@ -7,6 +7,9 @@ import os
 import sys
 from collections.abc import Sequence
 
+_INTERRUPTED = 130
+"""``ExitCode.INTERRUPTED``, whose module may not be imported yet."""
+
 
 def forget_working_directory() -> None:
     """Import no module from the working directory, which may be a repository with a ``yaml.py`` in it."""
@@ -25,13 +28,17 @@ def main(args: Sequence[str] | None = None) -> int:
     """
     if args is None:
         forget_working_directory()
-    from icemigrate.cli.exit import run
-    from icemigrate.cli.group import icemigrate
-
     # A plan of a thousand tables holds millions of values and hardly a cycle: looking for garbage as often as
     # Python does by default, and once more at the end of the process, costs a fifth of the time.
     gc.set_threshold(20_000, 50, 1000)
     try:
+        from icemigrate.cli.exit import run
+        from icemigrate.cli.group import icemigrate
+
         return run(icemigrate, args)
+    except KeyboardInterrupt:  # Ctrl-C while modules are imported; `run` handles it afterwards
+        if sys.stderr is not None:
+            sys.stderr.write("\nInterrupted.\n")
+        return _INTERRUPTED
     finally:
         gc.freeze()

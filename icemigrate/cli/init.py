@@ -30,7 +30,8 @@ def command(settings: InvocationOptions, folder: Path, ci: str | None, empty: bo
     """
     from icemigrate.commands.init import init, unread_ci_file
 
-    for path, is_new in init(folder, ci, is_empty=empty):
+    files = init(folder, ci, is_empty=empty)
+    for path, is_new in () if settings.quiet else files:
         write_stream(f"{'wrote' if is_new else 'kept '} {path}\n")
     if unread := unread_ci_file(folder):
         note = "code hosts read it only at the top of the repository: move it there, and adapt its paths"

@@ -41,8 +41,8 @@ def rows_options(command: _Command) -> _Command:
             "--format",
             "row_format",
             type=click.Choice(["table", "csv", "json", "parquet", "text"]),
-            help="Format of the rows (default: the extension of FILE, else `table`, which shows at most "
-            "1,000 rows). `text` is the same as `table`.",
+            help="Format of the rows (default: the extension of FILE; without FILE `table`, which shows "
+            "at most 1,000 rows). `text` is the same as `table`.",
         ),
     ):
         command = option(command)

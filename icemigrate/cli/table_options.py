@@ -80,6 +80,6 @@ def snapshot_option(what: str, *names: str, required: bool = False) -> Callable[
         *(names or ("--snapshot",)),
         metavar="SNAPSHOT",
         required=required,
-        help=f"{what}: its id, a tag, a branch, or a time in ISO 8601"
-        + ("." if required else " (default: the current one)."),
+        help=f"{what}: its id, a tag, a branch, or a time in ISO 8601, in UTC "
+        "unless it has a zone; a day is its 00:00" + ("." if required else " (default: the current one)."),
     )

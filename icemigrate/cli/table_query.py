@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 @click.option(
     "--timestamp",
     metavar="TIME",
-    help="Read the rows of the main branch at a time of ISO 8601, in UTC unless it has a zone.",
+    help="Read the rows of the main branch at a time of ISO 8601, in UTC unless it has a zone; a "
+    "day is its 00:00.",
 )
 @click.option("--tag", metavar="NAME", help="Read the rows of a tag.")
 @click.option("--branch", metavar="NAME", help="Read the rows of a branch.")

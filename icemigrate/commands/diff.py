@@ -96,7 +96,8 @@ def _desired_state(
     if (desired is None) == (environment is None):
         raise UsageError(
             "`diff` compares the declared state with one other state",
-            "name a file, a folder, or `--from-env NAME`",
+            "name a file of tables (`.yaml`), Parquet or Arrow, a schema of Spark in JSON, a properties file "
+            "of dbt, a data contract, a folder of such files, or `--from-env NAME`",
         )
     if environment is not None:
         return read_environment_state(project, environment)

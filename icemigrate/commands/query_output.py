@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from icemigrate.results.query_results import QueryExplanation
     from icemigrate.table_data.table_session import TableSession
 
-ROW_FORMATS = ("table", "csv", "json", "parquet")
+FILE_FORMATS = ("csv", "json", "parquet")
+"""Formats of rows in a file, each with its extension."""
 MOST_SHOWN = 1_000
 """Rows that the format ``table`` shows: all of them are in memory, to align the columns."""
 
@@ -43,18 +44,29 @@ class ShownRows(Frozen):
 def chosen_format(name: str | None, output: Path | None) -> str:
     """The format of rows: the given one, or that of the file's extension.
 
-    :raises UsageError: the format needs a file.
+    :raises UsageError: the format needs a file, the file's extension names no format, or another one.
     """
-    if name is None:
-        extension = "" if output is None else output.suffix.lower().removeprefix(".")
-        name = extension if extension in ROW_FORMATS else "table" if output is None else "csv"
-    if name == "parquet" and output is None:
-        raise UsageError("the format `parquet` needs a file", "add `-o FILE.parquet`")
-    if name == "table" and output is not None:
+    if output is None:
+        if name == "parquet":
+            raise UsageError("the format `parquet` needs a file", "add `-o FILE.parquet`")
+        return name or "table"
+    if name == "table":
         raise UsageError(
             f"the format `table` is for the terminal, not for `{output}`", "use csv, json or parquet"
         )
-    return name
+    extension = output.suffix.lower().removeprefix(".")
+    named = extension if extension in FILE_FORMATS else None
+    if name is None and named is None:
+        raise UsageError(
+            f"the name `{output}` does not say in which format to write the rows",
+            "end it in `.csv`, `.json` or `.parquet`, or add `--format`",
+        )
+    if name is not None and named not in (None, name):
+        raise UsageError(
+            f"the format `{name}` contradicts the extension of `{output}`",
+            f"write `--format {named}`, or end the name in `.{name}`",
+        )
+    return name or named or "csv"
 
 
 def shown_rows(query: OpenQuery) -> ShownRows:

@@ -9,7 +9,8 @@ from icemigrate.results.generate_results import GenerateResult
 
 _GENERATORS = {
     "native": "with the native module",
-    "arrow": "with Arrow; the native module gives the same rows faster",
+    "arrow": "with Arrow; `pip install ./rust/python '.[native]'` in a clone, which needs Rust, "
+    "adds a faster generator of the same rows",
 }
 
 

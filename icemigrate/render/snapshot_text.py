@@ -17,6 +17,9 @@ _MOST_LANES = 16
 """How many lanes of a graph are drawn; more would be wider than a terminal."""
 _NAMED = 10
 """How many expired snapshots are listed by their ids."""
+_REWRITTEN = (
+    "Added and deleted count all rows of the files that a snapshot writes again, also unchanged ones."
+)
 
 
 def snapshots_text(result: SnapshotsResult, style: TerminalStyle) -> str:
@@ -29,6 +32,8 @@ def snapshots_text(result: SnapshotsResult, style: TerminalStyle) -> str:
         rows = [_snapshot_row(entry, style) for entry in result.snapshots]
         header = ("snapshot", "committed at", "operation", "added", "deleted", "rows", "branches and tags")
         lines = text_columns(rows, header, style)
+        if any(entry.added_rows and entry.deleted_rows for entry in result.snapshots):
+            lines.append(style.dim(_REWRITTEN))
     if (left := result.total - len(result.snapshots)) > 0:
         lines.append(style.dim(f"{left:,} older snapshots are not shown: `--limit 0` shows all."))
     return "\n".join(lines) + "\n"

@@ -235,10 +235,10 @@ def _at(table: CurrentTable, at: datetime) -> Mapping[str, Any]:
         return found
     if not log:
         raise UsageError(f"table `{table.declared}` has no snapshots yet", "insert rows first")
-    first = utc_time(log[0]["timestamp-ms"]).isoformat(timespec="milliseconds")
+    first = utc_time(log[0]["timestamp-ms"]).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     raise UsageError(
         f"table `{table.declared}` has no snapshot at or before {shown}",
-        f"the first one of its log is of {first}",
+        f"`{first}` is the time of the first one: write it, or a later time",
     )
 
 

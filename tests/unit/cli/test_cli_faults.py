@@ -7,6 +7,7 @@ import io
 import json
 import os
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime, timezone
@@ -568,6 +569,17 @@ def test_an_interrupt_is_one_line(
     code, out, err = told(capsys, "plan")
     # The line that the terminal shows `^C` in is ended.
     assert (code, out, err) == (130, "", "\nInterrupted.\n")
+
+
+def test_an_interrupt_during_the_imports_is_one_line(
+    project: Embedded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class InterruptedModule(ModuleType):
+        def __getattr__(self, name: str) -> NoReturn:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "icemigrate.cli.group", InterruptedModule("icemigrate.cli.group"))
+    assert told(capsys, "status") == (ExitCode.INTERRUPTED, "", "\nInterrupted.\n")
 
 
 def test_a_bug_is_called_one(

@@ -94,6 +94,15 @@ def test_an_edited_table_becomes_the_next_file_and_then_nothing_is_left(market: 
     assert diff(market, path).is_empty
 
 
+def test_the_other_state_is_named_by_its_kinds_of_file(market: Project) -> None:
+    with pytest.raises(UsageError) as error:
+        diff(market)
+    hint = error.value.hint or ""
+    assert all(
+        word in hint for word in ("`.yaml`", "Parquet", "Arrow", "dbt", "data contract", "`--from-env")
+    )
+
+
 def test_a_rename_needs_an_answer(market: Project) -> None:
     path = changed(market, ("name: kind", "name: source"))
     assert mistakes(market, path) == [

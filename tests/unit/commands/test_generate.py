@@ -55,6 +55,13 @@ def test_a_file_has_the_columns_of_the_table(
     assert document["file_bytes"] == (orders.folder / "rows.parquet").stat().st_size
 
 
+def test_a_slower_generator_says_how_to_install_the_other(
+    orders: TableProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    generated(orders, "--rows", "1")
+    assert capsys.readouterr().out.count("pip install ./rust/python '.[native]'") == 1
+
+
 def test_the_same_seed_gives_the_same_rows(orders: TableProject) -> None:
     first = generated(orders, "--rows", "100", "--seed", "5")
     assert generated(orders, "--rows", "40", "--seed", "5", "--first-row", "60") == first[60:]

@@ -95,6 +95,8 @@ def test_an_empty_project_has_no_migration_and_no_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    assert main(["-q", "init", "quiet"]) == ExitCode.OK
+    assert tuple(capsys.readouterr()) == ("", "")
     assert main(["init", "--empty"]) == ExitCode.OK
     assert "icemigrate new" in capsys.readouterr().err
     assert list((tmp_path / "migrations").glob("*.yaml")) == []

@@ -157,6 +157,9 @@ def test_a_link_in_the_repository_is_not_followed(
     [
         (["--format", "parquet"], "the format `parquet` needs a file"),
         (["--format", "table", "-o", "x.txt"], "the format `table` is for the terminal"),
+        (["-o", "x.xyz"], "end it in `.csv`, `.json` or `.parquet`, or add `--format`"),
+        (["-o", "rows"], "the name `rows` does not say in which format to write the rows"),
+        (["-o", "x.parquet", "--format", "csv"], "`csv` contradicts the extension of `x.parquet`"),
         (["--explain", "-o", "x.csv"], "`--explain` shows no rows"),
         (["--explain", "--format", "csv"], "`--explain` shows no rows"),
         (["--snapshot", "1", "--tag", "t1"], "`--snapshot` and `--tag` exclude each other"),

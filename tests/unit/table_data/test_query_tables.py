@@ -86,7 +86,7 @@ def test_an_earlier_state_has_its_own_columns(tables: TableSession) -> None:
         (
             {"snapshot": "2001-01-01T00:00Z"},
             "no snapshot at or before 2001-01-01T00:00:00+00:00",
-            "of its log",
+            "Z` is the time of the first one",
         ),
         ({"snapshot": "2001-01-99"}, "`2001-01-99` is not a time", "`2026-01-31T12:00:00Z`"),
         ({"tag": "tow"}, "has no tag `tow`", "its tag names begin with"),
@@ -97,7 +97,7 @@ def test_an_earlier_state_has_its_own_columns(tables: TableSession) -> None:
         (
             {"timestamp": datetime(2001, 1, 1, tzinfo=timezone.utc)},
             "has no snapshot at or before 2001-01-01T00:00:00+00:00",
-            "the first one of its log is of 20",
+            "Z` is the time of the first one",
         ),
     ],
 )

@@ -402,6 +402,8 @@ def test_the_commands_report_counts(written: WrittenTables, capsys: pytest.Captu
     name, run = items(written), written.project.run
     assert run("table", "update", name, "--set", "city='Nice'", "--where", "id = 1") == ExitCode.OK
     assert capsys.readouterr().out.startswith(f"Updated 1 row of {name} in ")
+    assert run("table", "snapshots", name) == ExitCode.OK
+    assert "Added and deleted count all rows of the files" in capsys.readouterr().out
     path = written.file("u.csv", "id,city\n1,Nice\n8,Bern\n")
     assert run("table", "upsert", name, "--data", path, "--on", "id", "--format", "json") == ExitCode.OK
     document = json.loads(capsys.readouterr().out)

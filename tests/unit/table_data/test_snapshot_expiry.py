@@ -176,6 +176,7 @@ def test_the_command(orders: TableProject, capsys: pytest.CaptureFixture[str]) -
     shown = capsys.readouterr().out
     assert f"    {ids[0]}\n" in shown
     assert "were deleted" in shown
+    assert shown.count("table sales.orders") == 1
     assert orders.run("table", "expire", "sales.orders", "--days", "5", "-y") == ExitCode.OK
     assert "Nothing to expire" in capsys.readouterr().out
 
