@@ -77,7 +77,7 @@ class BatchTraces:
 
     def __init__(self, notice: Callable[[str], None], variables: Mapping[str, str]) -> None:
         try:
-            from opentelemetry import trace
+            import opentelemetry.trace as trace_api
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.resources import Resource
             from opentelemetry.sdk.trace import TracerProvider
@@ -90,7 +90,7 @@ class BatchTraces:
             "OTEL_RESOURCE_ATTRIBUTES", ""
         )
         resource = Resource.create({} if is_named else {"service.name": "icemigrate"})
-        self._trace = trace
+        self._trace = trace_api
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._provider.add_span_processor(BatchSpanProcessor(_Exporter(OTLPSpanExporter(), notice)))
         self._tracer = self._provider.get_tracer("icemigrate.ingest", ICEMIGRATE)
