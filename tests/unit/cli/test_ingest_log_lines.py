@@ -70,7 +70,7 @@ def test_all_lines_of_a_run_are_json(
 
         raise EngineError("the storage\nfails", "run the command again")
 
-    def start(_environment: object, _none: object, before_start: object) -> object:
+    def start(_environment: object, _none: object, before_start: object, *_more: object) -> object:
         before_start()  # type: ignore[operator]
         return type("Engine", (), {"session": None})()
 
