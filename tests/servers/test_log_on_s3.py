@@ -49,14 +49,14 @@ tables:
 KILLING = """
 import os, signal, sys
 from icemigrate.cli import main
-from icemigrate.pipeline import ingest_stream
-real, pid, left = ingest_stream.commit_table, int(sys.argv[1]) or os.getpid(), [int(sys.argv[2])]
+from icemigrate.pipeline import iceberg_sink
+real, pid, left = iceberg_sink.commit_table, int(sys.argv[1]) or os.getpid(), [int(sys.argv[2])]
 def commit(*args, **options):
     if not left[0]:
         os.kill(pid, signal.SIGKILL)
     left[0] -= 1
     return real(*args, **options)
-ingest_stream.commit_table = commit
+iceberg_sink.commit_table = commit
 sys.exit(main(sys.argv[3:]))
 """
 
