@@ -291,8 +291,9 @@ class _Batches:
             reserved_of(environment),
             sinks=settings.sinks,
         )
-        files = settings.sinks.folder
-        self._sinks: list[Sink] = [IcebergSink(session), *([] if files is None else [ParquetSink(files)])]
+        sinks = settings.sinks
+        files = [] if sinks.folder is None else [ParquetSink(sinks)]
+        self._sinks: list[Sink] = [IcebergSink(session), *files]
 
     def is_drained(self) -> bool:
         """Whether a run without an interval can be ended; a stream that ends by itself is not."""

@@ -25,6 +25,7 @@ from icemigrate.iceberg.types import Field
 from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.task_results import StagedFile, TableEntries
+from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.system.file_writes import create_durable, make_durable_folder, sync_folder
 from icemigrate.wal.entries import EntryKind
 
@@ -105,20 +106,31 @@ class ParquetWriter:
 class ParquetSink:
     """See :class:`~icemigrate.pipeline.sink_port.Sink`.
 
-    :param root: the folder of all tenants.
+    :param choice: the tenants whose rows are in files, and the folder of all tenants.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, choice: SinkChoice) -> None:
+        self._choice = choice
 
     def publish(
         self, batch: str, results: Sequence[TableEntries], before: TableBatch | None, *, is_paused: bool
     ) -> TableBatch:
-        """Rename the files; after a problem of an earlier sink, the batch has none."""
+        """Rename the files; after a problem of an earlier sink, the batch has none.
+
+        :raises EngineError: also where an earlier attempt of the batch committed the rows to the table, and
+            this one could not write them as files.
+        """
         assert before is not None, "tables are first"
         if before.tenant is None or before.kind is None or is_paused:
             return before
-        folder = tenant_folder(self._root, before.tenant, before.kind)
+        assert self._choice.folder is not None, "a sink of files has a folder"
+        folder = tenant_folder(self._choice.folder, before.tenant, before.kind)
+        problem = next((result.problem for result in results if result.problem is not None), None)
+        if problem is not None and before.problem is None and self._choice.of(before.tenant).has_files:
+            raise EngineError(
+                f"table `{before.table}` has the rows of batch {batch}, and {folder} lacks them: {problem}",
+                "remove the cause, and run the command again: it repeats the batch",
+            )
         staged = [one for result in results for one in result.staged] if before.problem is None else []
         with _storage_errors(folder):
             if folder.is_dir():

@@ -83,14 +83,14 @@ class Pipeline:
             )
             return EntryFileWriter(context, session.store, db).write(tenant, EntryKind.TRACES, entries)
 
-    def publish(self, batch: str, result: TableEntries) -> TableBatch:
+    def publish(self, batch: str, result: TableEntries, kind: SinkKind = SinkKind.BOTH) -> TableBatch:
         """What the driver does."""
         with self.project.tables() as session:
-            sinks = [IcebergSink(session), ParquetSink(self.folder)]
+            sinks = [IcebergSink(session), ParquetSink(SinkChoice(kind, folder=self.folder))]
             return publish(sinks, batch, [result], is_paused=False)
 
     def run(self, batch: str, tenant: str, payloads: Iterable[bytes], kind: SinkKind) -> TableBatch:
-        return self.publish(batch, self.write(batch, tenant, payloads, kind))
+        return self.publish(batch, self.write(batch, tenant, payloads, kind), kind)
 
     def in_table(self, tenant: str = "acme") -> list[dict[str, Any]]:
         with self.project.tables() as session:
@@ -216,7 +216,9 @@ def test_a_repeated_batch_with_a_problem_takes_its_files_back(pipeline: Pipeline
     pipeline.run("q-0", "acme", [spans(1)], SinkKind.PARQUET)
     result = pipeline.write("q-0", "acme", [spans(1)], SinkKind.PARQUET)
     outcome = TableBatch("", "acme", "traces", 1, 0, "a reason")
-    ParquetSink(pipeline.folder).publish("q-0", [result], outcome, is_paused=False)
+    ParquetSink(SinkChoice(SinkKind.PARQUET, folder=pipeline.folder)).publish(
+        "q-0", [result], outcome, is_paused=False
+    )
     assert pipeline.files() == []
 
 
@@ -232,6 +234,31 @@ def test_a_full_disk_ends_the_batch(pipeline: Pipeline, monkeypatch: pytest.Monk
     monkeypatch.undo()
     pipeline.run("q-0", "acme", [spans(1)], SinkKind.BOTH)
     assert len(pipeline.in_files()) == len(pipeline.in_table()) == 1
+
+
+def _refuse_files(_path: Path, _content: bytes) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_batch_that_its_table_has_is_repeated_until_its_files_are_written(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline.run("q-0", "acme", [spans(1)], SinkKind.BOTH)
+    monkeypatch.setattr(parquet_sink, "create_durable", _refuse_files)
+    with pytest.raises(
+        EngineError, match=r"`otel\.acme_traces` has the rows .* lacks them: .* no space left"
+    ):
+        pipeline.run("q-0", "acme", [spans(1)], SinkKind.BOTH)
+    assert len(pipeline.in_files()) == 1  # those of the first attempt stay
+    monkeypatch.undo()
+    pipeline.run("q-0", "acme", [spans(1)], SinkKind.BOTH)
+    assert pipeline.in_files() == pipeline.in_table()
+
+
+def test_a_tenant_without_files_does_not_wait_for_them(pipeline: Pipeline) -> None:
+    pipeline.run("q-0", "acme", [spans(1)], SinkKind.ICEBERG)
+    result = TableEntries("otel.acme_traces", "acme", "traces", entries=1, problem="no right")
+    assert pipeline.publish("q-0", result, SinkKind.ICEBERG).problem is None
 
 
 def test_a_service_moves_tenant_by_tenant(pipeline: Pipeline) -> None:
