@@ -14,7 +14,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.retention import ancestor_ids
 from icemigrate.iceberg.table_properties import ADOPTED_FROM, ADOPTION_UNDONE
 from icemigrate.table_data.adopted_files import AdoptedFile, FoundFiles
-from icemigrate.table_data.live_files import DATA, LiveFile, LiveFileReader
+from icemigrate.table_data.live_files import DATA, EQUALITY_DELETES, LiveFile, LiveFileReader
 from icemigrate.table_data.snapshot_list import snapshot_of
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
@@ -111,6 +111,35 @@ def live_below(
         if file.content == DATA
     )
     return {path: file for path, file in files if found.holds(path)}
+
+
+def files_with_deletes(
+    session: TableSession, table: CurrentTable, files: Mapping[str, LiveFile]
+) -> frozenset[str]:
+    """The paths of data files whose rows delete files of the current snapshot may delete.
+
+    Specification, "Scan Planning".  One that names its data file is counted for all of the partition.
+
+    :param files: of the table, by their paths.
+    """
+    current = snapshot_of(table.metadata, table.metadata.get("current-snapshot-id"))
+    deletes = [file for file in _reader(session, table.metadata).of(current) if file.content != DATA]
+    return frozenset(path for path, file in files.items() if any(_may_delete(one, file) for one in deletes))
+
+
+def _may_delete(delete: LiveFile, file: LiveFile) -> bool:
+    if delete.sequence is not None and file.sequence is not None and delete.sequence < file.sequence:
+        return False
+    # Equality deletes without a partition are for the whole table.
+    is_global = delete.content == EQUALITY_DELETES and not any(
+        value is not None for value in delete.partition.values()
+    )
+    return is_global or _partition(delete) == _partition(file)
+
+
+def _partition(file: LiveFile) -> tuple[int, str]:
+    """The partition as text: a NaN is not equal to itself."""
+    return file.spec_id, repr(sorted(file.partition.items()))
 
 
 def new_files(session: TableSession, table: CurrentTable, found: FoundFiles) -> NewFiles:

@@ -10,7 +10,7 @@ Spark's ``add_files`` does less: it checks no values, and refuses a table with h
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,12 @@ from icemigrate.iceberg.table_properties import (
 )
 from icemigrate.table_data.adopted_checks import CheckedFiles, check_files
 from icemigrate.table_data.adopted_files import CODE, FoundFiles, file_problem, find_files
-from icemigrate.table_data.adopted_places import live_below, new_files, require_own_folder
+from icemigrate.table_data.adopted_places import (
+    files_with_deletes,
+    live_below,
+    new_files,
+    require_own_folder,
+)
 from icemigrate.table_data.adoption_audit import audit_files
 from icemigrate.table_data.live_files import LiveFile, LiveFileReader
 from icemigrate.table_data.load_target import LoadTarget, load_target
@@ -153,7 +158,8 @@ def undo_adoption(session: TableSession, name: str, path: Path, *, dry_run: bool
         nonlocal outcome
         adopted = _adopted_files(session, table, found)
         live = live_below(session, table, found)
-        _require_whole(table, found, adopted, live)
+        whole = {path: live[path] for path in adopted if path in live}
+        _require_whole(table, found, adopted, live, files_with_deletes(session, table, whole))
         files = [live[path] for path in adopted]
         outcome = Adoption(
             table, found.root, len(files), sum(one.rows for one in files), sum(one.size for one in files)
@@ -223,10 +229,15 @@ def _summaries(metadata: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any],
 
 
 def _require_whole(
-    table: CurrentTable, found: FoundFiles, adopted: tuple[str, ...], live: Mapping[str, LiveFile]
+    table: CurrentTable,
+    found: FoundFiles,
+    adopted: tuple[str, ...],
+    live: Mapping[str, LiveFile],
+    deleted: Collection[str],
 ) -> None:
-    """Require that the table still has each adopted file.
+    """Require that the table still has all rows of each adopted file.
 
+    :param deleted: paths of live files with delete files: an update writes the rows to other files.
     :raises Mistakes: another one has its rows by now, or the format keeps the ids of rows.
     """
     missing = [path for path in adopted if path not in live]
@@ -234,6 +245,11 @@ def _require_whole(
     problems = [
         file_problem(Path(path), "a later snapshot replaced it, so other files may have its rows")
         for path in missing
+    ]
+    problems += [
+        file_problem(Path(path), "a delete file is for its partition, so other files may have its rows")
+        for path in adopted
+        if path in deleted
     ]
     if version > _LAST_VERSION_WITH_REMOVALS:
         reason = f"table `{table.declared}` has format version {version}, whose rows have ids"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from icemigrate.errors import ExitCode
+from icemigrate.frozen import replace
+from icemigrate.table_data.live_files import EQUALITY_DELETES, POSITION_DELETES, LiveFile, LiveFileReader
 from icemigrate.table_data.query_tables import query_table
 from tests.support.table_project import TableProject
 
@@ -150,6 +153,51 @@ def test_an_undo_is_refused_once_other_files_have_the_rows(
     assert len(read(visits)) == 9
     assert adopt(visits, files) == ExitCode.FINDINGS  # and the replaced file is not adopted a second time
     assert "until snapshot" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "later", "partition", "refused"),
+    [
+        (POSITION_DELETES, 0, "same", True),
+        (EQUALITY_DELETES, 1, "same", True),
+        (EQUALITY_DELETES, 1, "none", True),
+        (POSITION_DELETES, 1, "other", False),
+        (POSITION_DELETES, -1, "same", False),
+    ],
+)
+def test_an_undo_is_refused_once_delete_files_have_rows(
+    visits: TableProject,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    content: int,
+    later: int,
+    partition: str,
+    refused: bool,
+) -> None:
+    """Spark's merge-on-read writes delete files, and the updated rows to new files."""
+    folder = tmp_path / "files"
+    write(folder / "region=eu/a.parquet", rows(3))
+    adopt(visits, folder)
+    capsys.readouterr()
+    real = LiveFileReader.of
+
+    def with_delete(reader: LiveFileReader, snapshot: Any, **options: Any) -> Iterator[LiveFile]:
+        for file in real(reader, snapshot, **options):
+            assert file.sequence is not None
+            values = {"same": file.partition, "none": {}, "other": dict.fromkeys(file.partition, "x")}
+            yield replace(
+                file,
+                path="/deletes.parquet",
+                content=content,
+                sequence=file.sequence + later,
+                partition=values[partition],
+            )
+            yield file
+
+    monkeypatch.setattr(LiveFileReader, "of", with_delete)
+    assert adopt(visits, folder, "--undo", "--dry-run") == (ExitCode.FINDINGS if refused else ExitCode.OK)
+    assert ("a delete file is for its partition" in capsys.readouterr().err) is refused
 
 
 def test_a_rollback_to_a_snapshot_undoes_it_too(visits: TableProject, files: Path, tmp_path: Path) -> None:
