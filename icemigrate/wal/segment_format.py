@@ -165,7 +165,8 @@ def decode_segment(content: bytes) -> SegmentContent:
                 parts.append(DamagedBytes(at, _FOOTER_SIZE, missing))
             return SegmentContent(tuple(parts), end, is_sealed=True)
         following = _next_frame(content, at + 1, mark)
-        parts.append(DamagedBytes(at, following - at, found))
+        is_inside = found == TORN and following < len(content)
+        parts.append(DamagedBytes(at, following - at, _WRONG_LENGTH if is_inside else found))
         at = following
     return SegmentContent(tuple(parts), end, is_sealed=False)
 
@@ -200,6 +201,8 @@ def _entry_at(content: bytes, at: int, mark: bytes) -> tuple[StoredEntry, int] |
 
 
 TORN = "the segment ends within an entry"
+"""The reason of the last part alone: nothing that can be read is behind it."""
+_WRONG_LENGTH = "the length of the entry is wrong: the entry would end behind the end of the segment"
 
 
 def _unreadable_at(content: bytes, at: int, mark: bytes) -> DamagedBytes | None:

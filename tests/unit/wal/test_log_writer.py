@@ -16,7 +16,7 @@ import pytest
 from icemigrate.errors import UsageError
 from icemigrate.wal import BadEntry, Entry, EntryKind, Fsync, Writer
 from icemigrate.wal.log_folder import OPEN, LogError, seal_abandoned, sealed_segments
-from icemigrate.wal.segment_format import decode_segment
+from icemigrate.wal.segment_format import HEADER_SIZE, decode_segment
 
 ROOT = Path(__file__).parents[3]
 
@@ -132,11 +132,15 @@ def test_damaged_bytes_of_a_killed_writer_stay(tmp_path: Path) -> None:
     log.append("a", EntryKind.LOGS, b"x" * 100)
     (path,) = tmp_path.glob(f"*{OPEN}")
     data = path.read_bytes()
+    log.append("a", EntryKind.LOGS, b"y" * 100)
+    both = bytearray(path.read_bytes())
+    both[HEADER_SIZE + 11] ^= 1  # the length of the first entry: behind the end
     log.close()
     cases = {
         "0-checksum": data[:-1] + b"?",
         "1-later-version": data[:7] + b"\x02" + data[8:],
         "2-garbage": data + b"\0" * 50,
+        "3-length": bytes(both),
     }
     for name, content in cases.items():
         (tmp_path / f"{name}{OPEN}").write_bytes(content)
@@ -145,6 +149,8 @@ def test_damaged_bytes_of_a_killed_writer_stay(tmp_path: Path) -> None:
         sealed = (tmp_path / f"{name}.wal").read_bytes()
         assert sealed.startswith(content)
         assert decode_segment(sealed).damaged
+    (left,) = decode_segment((tmp_path / "3-length.wal").read_bytes()).entries
+    assert left.entry.payload == b"y" * 100
 
 
 def test_a_new_segment_that_a_reader_took_is_made_again(
