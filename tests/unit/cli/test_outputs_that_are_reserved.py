@@ -12,8 +12,7 @@ from tests.support.table_project import TableProject, orders
 __all__ = ["orders"]
 RESERVED = ["icemigrate.yaml", ".icemigrate/catalog.db", "migrations/0001_step.yaml", "data file"]
 COMMANDS = {
-    "query": ["table", "query", "sales.orders", "-o"],
-    "query as csv": ["table", "query", "sales.orders", "--format", "csv", "-o"],
+    "query": ["table", "query", "sales.orders", "--format", "parquet", "-o"],
     "generate": ["generate", "sales.orders", "--rows", "5", "-o"],
     "describe": ["table", "describe", "sales.orders", "--format", "json={}"],
     "insert": ["table", "insert", "sales.orders", "--data", "bad.csv", "--bad-rows"],
