@@ -91,7 +91,7 @@ def commit_table(
         return replace(done, rows=0, size=0, problem=problem)
     if problem is not None:
         delete_files(files, session.store.files)
-        found = session.find(session.parse(first.table)) if first.table else None
+        found = _own_table(session, first.table)
         if found is None or not is_committed(found, batch):
             return replace(done, rows=0, size=0, problem=problem)
     elif files:
@@ -103,6 +103,12 @@ def commit_table(
                 raise
             return replace(done, rows=0, size=0, problem=error.message)
     return done
+
+
+def _own_table(session: TableSession, text: str) -> CurrentTable | None:
+    """The table of a tenant; ``None`` where there is none, or the catalog has another one under its name."""
+    name = session.parse(text) if text else None
+    return None if name is None or session.environment.names.is_shared(name) else session.find(name)
 
 
 def _commit(

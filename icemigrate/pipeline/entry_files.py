@@ -227,9 +227,14 @@ class EntryFileWriter:
     def target(self, declared: TableName) -> LoadTarget:
         """A table as it is now.
 
-        :raises NoTable: there is none, or only icemigrate writes it.
+        :raises NoTable: there is none, only icemigrate writes it, or another declared table has its name.
         """
         name = self._context.names.table(declared)
+        if self._context.names.is_shared(declared):
+            other = self._context.names.declared(name)
+            raise NoTable(
+                f"`{name}` in the catalog is the table `{other}`, by `namespaces` of the environment"
+            )
         stored = self.store.load(name)
         if stored is None:
             raise NoTable(f"there is no table `{declared}`")

@@ -54,6 +54,10 @@ class NamespaceMapping:
         """A table in the catalog as the files call it."""
         return TableName(_mapped(name.namespace, self._back), name.name)
 
+    def is_shared(self, declared: TableName) -> bool:
+        """Whether a mapped namespace gives another declared table the same name in the catalog."""
+        return self.declared(self.table(declared)) != declared
+
     def names_only(self) -> NamespaceMapping:
         """The same names without the settings of the environment, whose secrets no other process gets."""
         catalog = CatalogDescription(self.environment.catalog.name, self.environment.catalog.type)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.segment_entries import entry_batches
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries, read_result
-from icemigrate.project.tenant_tables import may_be_equal, tenant_tables
+from icemigrate.project.namespace_mapping import NamespaceMapping
+from icemigrate.project.tenant_tables import TenantTables, may_be_equal, tenant_tables
 from icemigrate.table_data.load_database import open_load_database
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
@@ -124,6 +126,7 @@ def run(
     damage: bool = False,
     paused: Mapping[TableKey, str] | None = None,
     latest_ns: int = 2**63,
+    tables: TenantTables = TABLES,
 ) -> list[TableBatch]:
     """Write and commit one batch, as Spark's tasks and its driver do."""
     encoder = SegmentEncoder()
@@ -140,7 +143,7 @@ def run(
     environment = session.environment
     context = BatchContext(
         environment.catalog.settings,
-        TABLES,
+        tables,
         environment.names,
         QUARANTINE,
         reserved_of(environment),
@@ -284,6 +287,26 @@ def test_what_cannot_be_read_is_quarantined_with_the_reason(project: TableProjec
         assert found["the payload is no JSON: Input data was truncated"]["tenant"] == "globex"
         assert found["'../x' cannot be the id of a tenant"]["payload"] == spans(2)
         assert len(rows(session, "otel.acme_traces")) == 1
+
+
+def test_a_mapped_namespace_gives_no_two_tenants_one_table(project: TableProject) -> None:
+    project.migrate(2, "tables: [{name: prod_shop.traces, columns: [{name: trace_id, type: 'fixed[16]'}]}]\n")
+    tables = tenant_tables(["traces=${tenant}.traces"])
+    with project.tables() as session:
+        environment = session.environment
+        mapped = replace(environment.environment, namespaces={"shop": "prod_shop"})
+        session.environment = replace(environment, names=NamespaceMapping(mapped))
+        entries = [entry("shop", spans(1)), entry("prod_shop", spans(2))]
+        done = {
+            one.tenant: one for batch in ("q-0", "q-0") for one in run(session, entries, batch, tables=tables)
+        }
+        found = rows(session, "shop.traces")
+    problem = (
+        "`prod_shop.traces` in the catalog is the table `shop.traces`, by `namespaces` of the environment"
+    )
+    assert (done["prod_shop"].rows, done["prod_shop"].problem) == (0, problem)
+    assert (done["shop"].rows, done["shop"].problem) == (1, None)
+    assert [row["trace_id"][-1] for row in found] == [1]
 
 
 def test_entries_from_the_future_are_ingested_and_counted(project: TableProject) -> None:
