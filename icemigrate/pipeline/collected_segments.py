@@ -17,14 +17,16 @@ from itertools import chain
 import msgspec
 
 from icemigrate.errors import UsageError, os_error_reason
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.otlp.tenant_requests import TenantRequest, split_request
 from icemigrate.pipeline.collector_files import (
     CollectorFile,
     FileProgress,
     file_key,
+    folder_of,
     opened,
     position_in,
+    present_keys,
     progress_at,
     source_files,
     unreadable,
@@ -47,8 +49,8 @@ from icemigrate.wal.storage_path import AnyPath, replace_file
 COLLECTOR = "collector"
 _PROGRESS = "progress.json"
 _SEGMENT_BYTES = 64 * 1024 * 1024
-_KEPT = 100
-"""How often a file can be missing before its progress is removed: a rename can hide it for a moment."""
+_KEPT_S = 2 * 24 * 60 * 60
+"""How many seconds a file is missing before its progress is removed: a rename can hide it for a moment."""
 
 
 class CollectedProgress(Frozen):
@@ -56,13 +58,11 @@ class CollectedProgress(Frozen):
 
     :param number: of the last segment; 0 before the first one.
     :param segment: its name in the log.
-    :param searches: how often all files were searched for.
     :param files: by what identifies a file.
     """
 
     number: int = 0
     segment: str = ""
-    searches: int = 0
     files: Mapping[str, FileProgress] = msgspec.field(default_factory=dict)
 
 
@@ -127,7 +127,8 @@ class _Collection:
         self._files = dict(before.files)
         self._sources = sources
         self._size = 0
-        self._searches = before.searches
+        self._seen = set[str]()
+        self._has_searched_all = False
         self.has_moved = False
 
     def parts(self) -> Generator[Entry | UnreadableBytes, None, None]:
@@ -136,14 +137,31 @@ class _Collection:
             if self._size >= _SEGMENT_BYTES:
                 return
             yield from self._parts_of(file)
-        self._searches += 1
+        self._has_searched_all = True
 
     def progress(self) -> CollectedProgress:
         """The progress with the segment, after its last part."""
         number = self._before.number + 1
-        files = {key: one for key, one in self._files.items() if one.seen + _KEPT > self._searches}
         name = f"{time.time_ns() // 1_000_000:013}-collector-{number}{SEALED}"
-        return CollectedProgress(number, name, self._searches, files)
+        return CollectedProgress(number, name, dict(self._kept(time.time())))
+
+    def _kept(self, now_s: float) -> Iterator[tuple[str, FileProgress]]:
+        """The files, except for those that are missing for long in a folder that this run searches."""
+        present = dict[str, frozenset[str] | None]()
+        for key, one in self._files.items():
+            if key in self._seen or not self._has_searched_all:
+                yield key, one
+                continue
+            folder = folder_of(key)
+            if folder not in present:
+                present[folder] = present_keys(folder, self._sources)
+            keys = present[folder]
+            if keys is None or key in keys:
+                yield key, replace(one, missing_since_s=None)
+                continue
+            since_s = now_s if one.missing_since_s is None else one.missing_since_s
+            if now_s - since_s < _KEPT_S:
+                yield key, replace(one, missing_since_s=since_s)
 
     def _parts_of(self, file: CollectorFile) -> Iterator[Entry | UnreadableBytes]:
         with opened(file) as stream:
@@ -151,6 +169,7 @@ class _Collection:
                 return
             try:
                 key = file_key(file.path, stream)
+                self._seen.add(key)
                 begin = end = position_in(stream, self._files.get(key))
                 for record in read_records(stream, begin, file.rule):
                     yield from self._parts_of_record(record, file, stream.time_ns)
@@ -159,7 +178,7 @@ class _Collection:
                         break
                 self.has_moved = self.has_moved or end != begin
                 if key in self._files or end != Position():
-                    self._files[key] = progress_at(stream, end, self._before.searches)
+                    self._files[key] = progress_at(stream, end)
             except OSError as error:
                 raise unreadable(file.path, error) from error
             except UsageError as error:

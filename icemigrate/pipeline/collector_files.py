@@ -8,11 +8,12 @@ empties the file: then other bytes precede the position up to which it was read.
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from zlib import crc32
@@ -34,23 +35,27 @@ class CollectorFile(Frozen):
 
     :param rule: of its requests.
     :param is_complete: whether it is rotated, so that the exporter has closed it.
+    :param tenants_folder: the folder above the part of the path that is the tenant's id; no link below it is
+        followed, because a link can lead to another tenant.  ``None`` where the path has no id.
     """
 
     path: Path
     rule: TenantRule
     is_complete: bool
+    tenants_folder: Path | None = None
 
 
 class FileProgress(Frozen):
     """How far a file is read.
 
     :param checksum: CRC-32 of the last bytes before the position.
-    :param seen: how often all files were searched for before the file was found last.
+    :param missing_since_s: when a search of its folder missed the file first, in seconds since 1970; ``None``
+        where the last search found it.
     """
 
     position: Position
     checksum: int
-    seen: int
+    missing_since_s: float | None = None
 
 
 def source_files(source: FileSource) -> tuple[CollectorFile, ...]:
@@ -63,19 +68,36 @@ def source_files(source: FileSource) -> tuple[CollectorFile, ...]:
     begin, end = (f"{folder}/{stem}", f"{dot}{suffix}") if dot else (source.path, "")
     pattern = re.compile(f"{_expression(begin)}{_ROTATED}{_expression(end)}", re.DOTALL)
     found = list[CollectorFile]()
-    _require_readable(Path(source.path))
-    for path in Path("/").glob(f"{_wildcard(begin)}*{_wildcard(end)}".lstrip("/")):
+    above = _require_readable(Path(source.path))
+    # `**` is any number of folders.
+    wildcard = f"{_wildcard(begin)}*{_wildcard(end)}".replace("**", "*")
+    for path in Path("/").glob(wildcard.lstrip("/")):
         if (match := pattern.fullmatch(str(path))) is None:
             continue
-        rule = source.rule
+        rule, tenants_folder = source.rule, None
         if source.has_tenant_in_path:
-            rule = replace(rule, tenant=match["star"])
-        found.append(CollectorFile(path, rule, match["rotated"] is not None))
+            rule, tenants_folder = replace(rule, tenant=match["star"]), above
+        found.append(CollectorFile(path, rule, match["rotated"] is not None, tenants_folder))
     return tuple(sorted(found, key=lambda file: (not file.is_complete, str(file.path))))
 
 
-def _require_readable(path: Path) -> None:
-    """Check the folder of files, up to a ``*``: a search passes over one that it cannot read.
+def present_keys(folder: str, sources: Iterable[FileSource]) -> frozenset[str] | None:
+    """What identifies the files that are in a folder, under any name.
+
+    :returns: ``None`` where no source searches the folder, or it cannot be listed now.
+    """
+    patterns = (_expression(source.path.rpartition("/")[0]) for source in sources)
+    if not any(re.fullmatch(pattern, folder, re.DOTALL) for pattern in patterns):
+        return None
+    try:
+        with os.scandir(folder) as entries:
+            return frozenset(_key(Path(folder), entry.stat()) for entry in entries)
+    except OSError:
+        return None
+
+
+def _require_readable(path: Path) -> Path:
+    """The folder of files, up to a ``*``: a search passes over one that it cannot read.
 
     :raises LogError: the folder cannot be read.
     """
@@ -87,6 +109,7 @@ def _require_readable(path: Path) -> None:
             f"the folder {folder} cannot be read: {os_error_reason(error)}",
             "create it, or give the `path` of the exporter to `--from`",
         ) from error
+    return folder
 
 
 def _expression(text: str) -> str:
@@ -104,7 +127,7 @@ def opened(file: CollectorFile) -> Iterator[OpenFile | None]:
     :raises LogError: it cannot be read.
     """
     try:
-        number = os.open(file.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        number = _open(file)
     except FileNotFoundError:
         yield None
         return
@@ -119,6 +142,33 @@ def opened(file: CollectorFile) -> Iterator[OpenFile | None]:
         os.close(number)
 
 
+def _open(file: CollectorFile) -> int:
+    """Open a file for reading.
+
+    :raises LogError: the tenant's id is in the path, and a part of the path from there on is a link.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    if (above := file.tenants_folder) is None:
+        return os.open(file.path, flags)
+    *folders, name = file.path.relative_to(above).parts
+    opened_folders = [os.open(above, flags | os.O_DIRECTORY)]
+    try:
+        for folder in folders:
+            number = os.open(folder, flags | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=opened_folders[-1])
+            opened_folders.append(number)
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=opened_folders[-1])
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+        raise LogError(
+            f"the file {file.path} is not read: a symbolic link can lead to the file of another tenant",
+            f"replace the link below {above} with the folder or the file",
+        ) from error
+    finally:
+        for number in opened_folders:
+            os.close(number)
+
+
 def unreadable(path: Path, error: OSError) -> LogError:
     """The error of a file that the Collector wrote."""
     return LogError(
@@ -129,7 +179,16 @@ def unreadable(path: Path, error: OSError) -> LogError:
 
 def file_key(path: Path, file: OpenFile) -> str:
     """What identifies a file, also after it is renamed."""
-    return f"{path.parent}:{os.fstat(file.number).st_ino}"
+    return _key(path.parent, os.fstat(file.number))
+
+
+def _key(folder: Path, status: os.stat_result) -> str:
+    return f"{folder}:{status.st_ino}"
+
+
+def folder_of(key: str) -> str:
+    """The folder of a file that a key identifies."""
+    return key.rpartition(":")[0]
 
 
 def position_in(file: OpenFile, progress: FileProgress | None) -> Position:
@@ -140,9 +199,9 @@ def position_in(file: OpenFile, progress: FileProgress | None) -> Position:
     return progress.position if is_same else Position()
 
 
-def progress_at(file: OpenFile, position: Position, seen: int) -> FileProgress:
+def progress_at(file: OpenFile, position: Position) -> FileProgress:
     """The progress that :func:`position_in` finds again."""
-    return FileProgress(position, _checksum(file, position), seen)
+    return FileProgress(position, _checksum(file, position))
 
 
 def _checksum(file: OpenFile, position: Position) -> int:

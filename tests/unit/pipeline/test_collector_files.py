@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 
 from icemigrate.errors import UsageError
+from icemigrate.frozen import replace
 from icemigrate.otlp.export_requests import decode_request
-from icemigrate.pipeline.collected_segments import COLLECTOR, collect
+from icemigrate.pipeline.collected_segments import COLLECTOR, collect, read_progress
 from icemigrate.pipeline.segment_entries import segment_rows
 from icemigrate.project.telemetry_sources import FileSource, parse_source
 from icemigrate.wal.entries import LONGEST_PAYLOAD, Entry, EntryKind, PayloadEncoding
@@ -203,6 +205,79 @@ def test_the_tenant_is_given_or_in_the_path(tmp_path: Path, log: Path) -> None:
     log = tmp_path / "other"
     collect([parse_source(sources[-1], tmp_path)], log)
     assert spans(log) == [("initech", 1), ("initech", 2)]
+
+
+def test_the_star_of_a_name_can_be_all_of_it(tmp_path: Path, log: Path) -> None:
+    rotated = Exporter(tmp_path / "json" / "acme.json")
+    rotated.write(json_request((None, 1)) + b"\n")
+    rotated.rotate()
+    rotated.write(json_request((None, 2)) + b"\n")
+    Exporter(tmp_path / "plain" / "globex").write(json_request((None, 3)) + b"\n")
+    collect([parse_source(one, tmp_path) for one in ("file:json/*.json", "file:plain/*")], log)
+    assert spans(log) == [("acme", 1), ("acme", 2), ("globex", 3)]
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_link_gives_no_tenant_the_requests_of_another(tmp_path: Path, log: Path, is_folder: bool) -> None:
+    other = Exporter(tmp_path / "otel" / "globex" / "traces.json")
+    other.write(json_request((None, 1)) + b"\n")
+    link = tmp_path / "otel" / "acme"
+    if not is_folder:
+        link.mkdir()
+        link /= "traces.json"
+    link.symlink_to(other.path.parent if is_folder else other.path)
+    with pytest.raises(LogError, match=r"acme/traces\.json is not read: a symbolic link can lead to"):
+        collect([parse_source("file:otel/*/traces.json", tmp_path)], log)
+    assert spans(log) == []
+    # An operator's link to the folder of all tenants is followed.
+    link.unlink()
+    (tmp_path / "linked").symlink_to(tmp_path / "otel")
+    collect([parse_source("file:linked/*/traces.json", tmp_path)], log)
+    assert spans(log) == [("globex", 1)]
+
+
+@pytest.mark.parametrize("first", ["a/traces.json", "b/logs.json", "t/*/traces.json"])
+def test_progress_outlives_runs_that_do_not_find_a_file(
+    first: str, tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another source, in a folder of both sources, or in one that cannot be listed for a while."""
+    name = first.replace("*", "acme")
+    Exporter(tmp_path / name).write(json_request(("acme", 1)) + b"\n")
+    other = Exporter(tmp_path / "b" / "traces.json")
+    one, two = (parse_source(f"file:{path}", tmp_path) for path in (first, "b/traces.json"))
+    collect([one], log)
+    now_s, scandir = time.time(), os.scandir
+
+    def list_folder(path: Any) -> Any:
+        if str(path).endswith("acme"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", list_folder)
+        for day in range(1, 20):
+            patch.setattr(time, "time", lambda day=day: now_s + day * 86_400)
+            other.write(json_request(("other", day)) + b"\n")
+            # A search of a folder that cannot be listed finds no file.
+            collect([replace(one, path=f"{one.path}.no"), two] if "*" in first else [two], log)
+    collect([one], log)
+    assert spans(log).count(("acme", 1)) == 1
+
+
+def test_progress_of_a_file_that_is_missing_for_days_is_removed(
+    exporter: Exporter, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter.write(json_request(("acme", 1)) + b"\n")
+    rotated = exporter.rotate()
+    now_s, counts = time.time(), list[int]()
+    for day in range(6):
+        monkeypatch.setattr(time, "time", lambda day=day: now_s + day * 86_400)
+        exporter.write(json_request(("acme", 2 + day)) + b"\n")
+        collect([source(exporter)], log)
+        rotated.unlink(missing_ok=True)
+        counts.append(len(read_progress(log / COLLECTOR).files))
+    assert counts == [2, 2, 2, 1, 1, 1]
+    assert spans(log) == [("acme", n) for n in range(1, 8)]
 
 
 def test_a_file_that_is_emptied_is_read_from_its_beginning(exporter: Exporter, log: Path) -> None:
