@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from icemigrate.frozen import Frozen
@@ -81,14 +81,19 @@ class BatchResult(Frozen):
 
 
 class PhaseClock:
-    """Collects the phases of a batch."""
+    """Collects the phases of a batch.
 
-    def __init__(self) -> None:
+    :param before_phase: called before each phase; a batch that may not go on raises there.
+    """
+
+    def __init__(self, before_phase: Callable[[], None]) -> None:
+        self._before_phase = before_phase
         self._phases = list[BatchPhase]()
 
     @contextmanager
     def phase(self, name: str, table: str | None = None) -> Iterator[None]:
         """A block that is one phase."""
+        self._before_phase()
         began_ns = time.time_ns()
         yield
         self._phases.append(BatchPhase(name, began_ns, max(time.time_ns(), began_ns), table))

@@ -58,7 +58,7 @@ _CLOCK_SECONDS = 300
 _POLL_SECONDS = 1
 """How often a run looks for a request to stop."""
 _SEGMENTS_PER_POLL = 4
-"""How many segments a continuous run copies before it looks for a request to stop."""
+"""How many segments a run copies before it checks its lock, and a request to stop if it is continuous."""
 
 
 class IngestSettings(Frozen):
@@ -106,10 +106,11 @@ def ingest(
     :raises LogError: the log or a source cannot be read.
     :raises IcemigrateError: the catalog, the storage or Spark failed; the next run repeats the batch.
     """
-    _return_segments(settings)
-    _collect(settings)
+    lock = lock or LogLock()
+    _return_segments(settings, lock)
+    _collect(settings, lock)
     checkpoint = stream_checkpoint(settings.checkpoint)
-    batches = _Batches(session, settings, on_batch, create_tables, checkpoint, lock or LogLock())
+    batches = _Batches(session, settings, on_batch, create_tables, checkpoint, lock)
     stopping = is_stopping or threading.Event()
     try:
         with convert_java_errors():
@@ -118,7 +119,7 @@ def ingest(
             while batches.has_new_tables and settings.interval_s is None and not stopping.is_set():
                 # The entries of new tables wait in the folder of deferred segments.
                 batches.has_new_tables = False
-                _return_segments(settings)
+                _return_segments(settings, lock)
                 removed += _drain_all(spark, settings, batches, stopping)
     except EngineError:
         if batches.failure is not None:
@@ -168,6 +169,7 @@ def _drain(
         _end(query, batches)
         raise
     _end(query, batches)
+    batches.lock.require_held()
     batches.checkpoint.save()
     return removed
 
@@ -180,10 +182,11 @@ def _watch(query: Any, settings: IngestSettings, stopping: threading.Event, batc
     waited = removed = 0
     while not query.awaitTermination(_POLL_SECONDS):
         waited += _POLL_SECONDS
+        batches.lock.require_held()
         batches.checkpoint.save()
         if settings.interval_s is not None:
             _retry_tables(settings, batches.retries)
-            _collect(settings, _SEGMENTS_PER_POLL)
+            _collect(settings, batches.lock, is_complete=False)
         if settings.interval_s is not None and waited >= _MAINTENANCE_SECONDS:
             seal_abandoned(settings.log)
             removed += _remove_drained(settings)
@@ -199,17 +202,21 @@ def _end(query: Any, batches: _Batches) -> None:
         query.stop()
 
 
-def _return_segments(settings: IngestSettings) -> None:
+def _return_segments(settings: IngestSettings, lock: LogLock) -> None:
     """Seal what killed writers left, and take deferred entries back into the log."""
+    lock.require_held()
     seal_abandoned(settings.log)
     if (id_ := stream_id(settings.checkpoint)) is not None:
         take_back(id_, last_complete(settings.checkpoint), settings.log)
 
 
-def _collect(settings: IngestSettings, most: int | None = None) -> None:
-    """Copy what the sources have into the log."""
-    if settings.sources:
-        collect(settings.sources, settings.log, most)
+def _collect(settings: IngestSettings, lock: LogLock, *, is_complete: bool = True) -> None:
+    """Copy what the sources have into the log: all of it, or some segments."""
+    while settings.sources:
+        lock.require_held()
+        count = collect(settings.sources, settings.log, _SEGMENTS_PER_POLL)
+        if count < _SEGMENTS_PER_POLL or not is_complete:
+            return
 
 
 def _retry_tables(settings: IngestSettings, retries: TableRetries) -> None:
@@ -259,6 +266,7 @@ class _Batches:
     """The batches of a run.
 
     :ivar source: of the current stream.
+    :ivar lock: of the log, checked before each change of it.
     :ivar failure: the error that ended it.
     :ivar retries: the tables that have a problem.
     :ivar has_new_tables: whether entries wait for tables that are created now.
@@ -278,7 +286,7 @@ class _Batches:
         self._streams = 0
         self.has_new_tables = False
         self.source = _source(settings)
-        self.checkpoint, self._lock = checkpoint, lock
+        self.checkpoint, self.lock = checkpoint, lock
         self._is_running = threading.Lock()
         self.failure: Exception | None = None
         self.retries = TableRetries()
@@ -325,7 +333,7 @@ class _Batches:
                 raise
 
     def _run(self, segments: DataFrame, number: int) -> BatchResult:
-        self._lock.require_held()
+        self.lock.require_held()
         self.checkpoint.save()
         id_ = stream_id(self._settings.checkpoint)
         assert id_ is not None, "Spark writes the id before the first batch"
@@ -335,7 +343,7 @@ class _Batches:
             "tenant", "kind", "segment", "offset"
         )
         began_s = time.time()
-        clock, paused = PhaseClock(), self.retries.paused(time.monotonic())
+        clock, paused = PhaseClock(self.lock.require_held), self.retries.paused(time.monotonic())
         with clock.phase("write files"):
             latest_ns, batch = int((began_s + _CLOCK_SECONDS) * 1e9), f"{id_}-{number}"
             context = replace(self._context, paused=paused, latest_ns=latest_ns, batch=batch)
@@ -344,7 +352,6 @@ class _Batches:
         _require_running(self._session, results)
         committed = list[TableBatch]()
         for found in by_table(results):
-            self._lock.require_held()
             with clock.phase("commit table", found[0].table):
                 is_paused = (found[0].tenant, found[0].kind) in paused
                 committed.append(publish(self._sinks, f"{id_}-{number}", found, is_paused=is_paused))

@@ -60,9 +60,14 @@ class SegmentLists:
         """Write a list.
 
         :param number: the one after the last.
-        :raises EngineError: it cannot be written.
+        :raises EngineError: it cannot be written, or another process wrote it.
         """
         try:
+            if any(_last_number(path) >= number for path in self._paths()):
+                raise EngineError(
+                    f"another process wrote list {number} of segments to the checkpoint {self._checkpoint}",
+                    "drain a log with one process",
+                )
             self._folder.mkdir(parents=True, exist_ok=True)
             replace_file(self._folder / f"{number}{_SUFFIX}", msgspec.json.encode({number: list(names)}))
             if number % _LISTS_PER_FILE == _LISTS_PER_FILE - 1:
@@ -91,3 +96,9 @@ class SegmentLists:
         replace_file(merged, msgspec.json.encode(self._read()))
         for path in others:
             path.unlink(missing_ok=True)
+
+
+def _last_number(path: AnyPath) -> int:
+    """The number of the list in a file, or of the last one; -1 where the name is of no list."""
+    number = path.name.partition(".")[0]
+    return int(number) if number.isdigit() else -1

@@ -12,7 +12,8 @@ LONGEST_PAYLOAD = 64 * 1024 * 1024
 """In bytes: a reader holds a payload in memory."""
 LONGEST_TENANT = 128
 _TENANT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
-_LATEST_TIME = 2**63 - 1
+LATEST_TIME_NS = 2**63 - 1
+"""Of an entry: columns of Arrow and Spark have signed numbers of 64 bits."""
 
 
 class BadEntry(UsageError):
@@ -87,7 +88,7 @@ def require_valid(entry: Entry) -> None:
             tenant_problem(entry.tenant),
             f"use 1 to {LONGEST_TENANT} ASCII letters, digits, `_` and `-`; `-` cannot be the first one",
         )
-    if not 0 <= entry.time_ns <= _LATEST_TIME:
+    if not 0 <= entry.time_ns <= LATEST_TIME_NS:
         raise BadEntry(
             f"the time {entry.time_ns} is not between 1970 and 2262",
             "give nanoseconds since 1970-01-01, such as `time.time_ns()`",

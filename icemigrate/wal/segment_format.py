@@ -23,6 +23,7 @@ from zlib import crc32
 
 from icemigrate.frozen import Frozen
 from icemigrate.wal.entries import (
+    LATEST_TIME_NS,
     LONGEST_PAYLOAD,
     LONGEST_TENANT,
     Entry,
@@ -194,7 +195,11 @@ def _entry_at(content: bytes, at: int, mark: bytes) -> tuple[StoredEntry, int] |
         return f"the kind {kind} of the entry is unknown"
     if encoding not in _ENCODING_OF:
         return f"the encoding {encoding} of the entry is unknown"
+    if time_ns > LATEST_TIME_NS:
+        return f"the time {time_ns} of the entry is after 2262"
     payload_at = _BODY.size + tenant_length
+    if payload_at > length:
+        return f"the entry ends within its tenant, which has {tenant_length} bytes"
     tenant = body[_BODY.size : payload_at].decode("utf-8", "replace")
     entry = Entry(tenant, _KIND_OF[kind], time_ns, body[payload_at:], _ENCODING_OF[encoding])
     return StoredEntry(at, entry), end
@@ -215,6 +220,8 @@ def _unreadable_at(content: bytes, at: int, mark: bytes) -> DamagedBytes | None:
     if not _PROBLEM.size <= len(body) == length or crc32(body, crc32(_LENGTH.pack(length))) != checksum:
         return None
     payload_at = _PROBLEM.size + _PROBLEM.unpack_from(body)[0]
+    if payload_at > length:
+        return None
     problem = body[_PROBLEM.size : payload_at].decode("utf-8", "replace")
     return DamagedBytes(begin + payload_at, length - payload_at, problem)
 

@@ -15,8 +15,11 @@ import pytest
 from icemigrate.errors import CatalogError, EngineError, ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.table_store import StoredTable
+from icemigrate.otlp.tenant_requests import TenantRule
 from icemigrate.pipeline import batch_commit, ingest_stream
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table, is_committed
+from icemigrate.pipeline.checkpoint_copy import stream_checkpoint
+from icemigrate.pipeline.created_tables import CreatedTables
 from icemigrate.pipeline.entry_files import (
     BatchContext,
     EntryFileWriter,
@@ -27,6 +30,7 @@ from icemigrate.pipeline.segment_entries import entry_batches
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries, read_result
 from icemigrate.project.namespace_mapping import NamespaceMapping
+from icemigrate.project.telemetry_sources import FileSource
 from icemigrate.project.tenant_tables import TenantTables, may_be_equal, tenant_tables
 from icemigrate.table_data.load_database import open_load_database
 from icemigrate.table_data.load_target import load_target
@@ -37,6 +41,7 @@ from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import reserved_of
 from icemigrate.wal import Entry, EntryKind
 from icemigrate.wal.log_folder import LogError
+from icemigrate.wal.log_lock import LogLock
 from icemigrate.wal.segment_format import SegmentEncoder
 from tests.support.table_project import TableProject
 
@@ -117,6 +122,102 @@ def test_an_error_beside_the_stream_ends_it_after_its_batch(
     with project.tables() as session, pytest.raises(LogError, match="cannot be removed"):
         ingest_stream.ingest(session, None, settings, lambda _batch: None)  # type: ignore[arg-type]
     assert query.events == ["finish", "stop"]
+
+
+class Events(LogLock):
+    """The checks of the lock, and the calls of functions that change the log or a table."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._patch = monkeypatch
+        self.calls = list[str]()
+        self.checks_left = 1000
+
+    def require_held(self) -> None:
+        self.calls.append("check")
+        self.checks_left -= 1
+        if self.checks_left < 0:
+            raise LogError("this process lost the lock")
+
+    def record(self, name: str, *results: Any) -> None:
+        """Let each call of a function be an event; the last result is that of all further calls."""
+        left = list(results)
+
+        def call(*_values: Any, **_options: Any) -> Any:
+            self.calls.append(name)
+            return left.pop(0) if len(left) > 1 else left[0]
+
+        self._patch.setattr(ingest_stream, name, call)
+
+
+class Frame:
+    """A ``DataFrame`` of a batch, with one result."""
+
+    def __getattr__(self, _name: str) -> Callable[..., Frame]:
+        return lambda *_values: self
+
+    def collect(self) -> list[TableEntries]:
+        return [TableEntries("otel.acme_traces", "acme", "traces", entries=1)]
+
+
+def test_a_batch_checks_the_lock_before_each_change(
+    project: TableProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events, log = Events(monkeypatch), tmp_path / "log"
+    (log / "checkpoint").mkdir(parents=True)
+    (log / "checkpoint" / "metadata").write_text('{"id": "q"}', encoding="utf-8")
+    failed = TableBatch("otel.acme_traces", "acme", "traces", 1, 0, "there is no table")
+    for name, result in {"publish": failed, "defer_entries": 1, "drop_deferred": None}.items():
+        events.record(name, result)
+    events.record("record_totals", None)
+    monkeypatch.setattr(ingest_stream, "_of_tables", lambda entries, _tables: entries)
+    monkeypatch.setattr(ingest_stream, "read_result", lambda row: row)
+    settings = ingest_stream.IngestSettings(log, log / "checkpoint", TABLES, QUARANTINE)
+
+    def create(_tables: Any) -> CreatedTables:
+        events.calls.append("create_tables")
+        return CreatedTables()
+
+    with project.tables() as session:
+        checkpoint = stream_checkpoint(settings.checkpoint)
+        batches = ingest_stream._Batches(session, settings, lambda _: None, create, checkpoint, events)
+        run_batch = batches.of_stream()
+        run_batch(Frame(), 0)  # type: ignore[arg-type]
+        steps = [call for call in events.calls if call != "check"]
+        assert steps == ["drop_deferred", "publish", "defer_entries", "create_tables", "record_totals"]
+        for at, call in enumerate(events.calls):
+            assert call == "check" or events.calls[at - 1] == "check", events.calls
+        for checks in range(events.calls.count("check")):
+            events.calls, events.checks_left = [], checks
+            with pytest.raises(LogError, match="lost the lock"):
+                run_batch(Frame(), 0)  # type: ignore[arg-type]
+            assert events.calls[-1] == "check"
+
+
+def test_a_run_that_lost_the_lock_changes_nothing_in_the_log(
+    project: TableProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, events, log = RunningQuery(), Events(monkeypatch), tmp_path / "log"
+    log.mkdir()
+    for name in ("seal_abandoned", "_retry_tables", "_remove_drained"):
+        events.record(name, 0)
+    events.record("collect", 4, 4, 1, 4)
+    events.record("_start", query)
+    monkeypatch.setattr(ingest_stream, "_use_own_python", lambda _spark: None)
+    monkeypatch.setattr(ingest_stream, "_MAINTENANCE_SECONDS", 0)
+    settings = ingest_stream.IngestSettings(
+        log, log / "checkpoint", TABLES, QUARANTINE, interval_s=1, sources=(FileSource("x", TenantRule()),)
+    )
+    events.checks_left = 6
+    with project.tables() as session, pytest.raises(LogError, match="lost the lock"):
+        ingest_stream.ingest(session, None, settings, lambda _batch: None, lock=events)  # type: ignore[arg-type]
+    assert events.calls == [
+        *("check", "seal_abandoned"),
+        *("check", "collect") * 3,
+        "_start",
+        *("check", "_retry_tables", "check", "collect", "seal_abandoned", "_remove_drained"),
+        "check",
+    ]
+    assert query.events == ["stop"]
 
 
 def run(
@@ -273,6 +374,7 @@ def test_what_cannot_be_read_is_quarantined_with_the_reason(project: TableProjec
                 entry("globex", b"{"),
                 entry("../x", spans(2)),
                 entry("acme", spans(3)),
+                Entry("acme", EntryKind.TRACES, 2**63, spans(4)),
             ],
             damage=True,
         )
@@ -281,7 +383,8 @@ def test_what_cannot_be_read_is_quarantined_with_the_reason(project: TableProjec
             "the payload is no JSON: Input data was truncated",
             "'../x' cannot be the id of a tenant",
             "the checksum of the entry is wrong",
-            "the footer counts 4 entries, and 3 can be read",
+            f"the time {2**63} of the entry is after 2262",
+            "the footer counts 5 entries, and 3 can be read",
         }
         assert found["the payload is no JSON: Input data was truncated"]["payload"] == b"{"
         assert found["the payload is no JSON: Input data was truncated"]["tenant"] == "globex"

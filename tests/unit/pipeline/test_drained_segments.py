@@ -10,11 +10,14 @@ import pytest
 
 from icemigrate.commands.ingest_status import ingest_status
 from icemigrate.errors import EngineError
+from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.drained_segments import drained_segments, remove_drained
-from icemigrate.wal import EntryKind, Writer
-from icemigrate.wal.log_folder import sealed_segments
+from icemigrate.pipeline.segment_lists import SegmentLists
+from icemigrate.pipeline.segment_source import SegmentReader
+from icemigrate.wal import Entry, EntryKind, Writer
+from icemigrate.wal.log_folder import sealed_segments, write_sealed
 from tests.support.log_streams import LATER, Killed, LogStream, Process, count_steps, payload, write_log
-from tests.support.storage_folders import use_storage
+from tests.support.storage_folders import bucket, use_storage
 
 ALL = {payload(number) for number in range(12)}
 WAITING = {payload(number) for number in (2, 5, 8, 11)}
@@ -82,6 +85,36 @@ def test_a_segment_stays_for_its_retention_and_while_it_is_open(tmp_path: Path) 
     assert remove_drained(stream.log, stream.checkpoint, 0, LATER) == 1
     # The writer sealed its segment, and no batch has it.
     assert b"{}" in stream.in_log()
+
+
+def test_a_process_that_lost_the_lock_replaces_no_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_storage(monkeypatch, tmp_path / "storage")
+    log = bucket("log")
+    for name in ("a", "b", "c"):
+        write_sealed(log / f"{name}.wal", [Entry("acme", EntryKind.LOGS, 1, b"{}")])
+    stale, current = (SegmentReader(log, log / "checkpoint", BatchLimit(1), 1, -1) for _ in range(2))
+    assert stale.latestOffset() == {"logOffset": 0}
+    write_sealed(log / "0.wal", [Entry("acme", EntryKind.LOGS, 1, b"{}")])
+    current.latestOffset()
+    assert current.latestOffset() == {"logOffset": 1}
+    before = SegmentLists(log / "checkpoint").read()
+    assert before == {0: ["a.wal"], 1: ["0.wal"]}
+    with pytest.raises(EngineError, match="another process wrote list 1 of segments"):
+        stale.latestOffset()
+    assert SegmentLists(log / "checkpoint").read() == before
+
+
+def test_a_list_that_is_merged_is_not_replaced(tmp_path: Path) -> None:
+    lists = SegmentLists(tmp_path)
+    for number in range(50):
+        lists.add(number, [f"{number}.wal"])
+    assert len(list((tmp_path / "segments").iterdir())) == 1
+    with pytest.raises(EngineError, match="another process wrote list 30 of segments"):
+        lists.add(30, ["x.wal"])
+    lists.add(50, ["50.wal"])
+    assert lists.read()[30] == ["30.wal"]
 
 
 def test_nothing_is_drained_before_the_first_batch(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+from zlib import crc32
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,6 +106,39 @@ def test_no_entry_is_read_out_of_a_damaged_payload() -> None:
     torn = bytearray(data + footer)
     torn[HEADER_SIZE + 9] ^= 1
     assert entries_of(bytes(torn)) == []
+
+
+@pytest.mark.parametrize(
+    ("time_ns", "tenant_length", "reason"),
+    [
+        (2**63, 4, f"the time {2**63} of the entry is after 2262"),
+        (1, 6, "the entry ends within its tenant, which has 6 bytes"),
+    ],
+)
+def test_an_entry_with_a_checksum_and_impossible_values_is_damaged(
+    time_ns: int, tenant_length: int, reason: str
+) -> None:
+    encoder, good = SegmentEncoder(), Entry("globex", EntryKind.LOGS, 1, b"{}")
+    body = struct.pack("<BBQH", 2, 1, time_ns, tenant_length) + b"acmex"
+    checksum = crc32(body, crc32(struct.pack("<I", len(body))))
+    frame = encoder.header[8:] + b"E" + struct.pack("<II", len(body), checksum) + body
+    content = decode_segment(encoder.header + frame + encoder.encode_entry(good) + encoder.encode_footer(2))
+    assert [stored.entry for stored in content.entries] == [good]
+    assert [part.reason for part in content.damaged] == [
+        reason,
+        "the footer counts 2 entries, and 1 can be read",
+    ]
+
+
+def test_unreadable_bytes_that_end_within_their_problem_are_damaged() -> None:
+    encoder = SegmentEncoder()
+    body = struct.pack("<H", 9) + b"short"
+    checksum = crc32(body, crc32(struct.pack("<I", len(body))))
+    frame = encoder.header[8:] + b"U" + struct.pack("<II", len(body), checksum) + body
+    content = decode_segment(encoder.header + frame + encoder.encode_footer(1))
+    first = content.damaged[0]
+    assert (first.offset, first.length) == (HEADER_SIZE, len(frame))
+    assert content.is_sealed
 
 
 def test_what_is_no_segment_is_damaged_as_a_whole() -> None:
