@@ -6,11 +6,10 @@ from icemigrate.errors import EngineError
 from icemigrate.pipeline.drained_segments import drained_segments
 from icemigrate.pipeline.drained_totals import DrainedTotals, TenantTotals, read_complete_totals
 from icemigrate.pipeline.waiting_entries import WaitingEntries, waiting_entries
+from icemigrate.project.tenant_tables import DEFAULT_CHECKPOINT
 from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus
 from icemigrate.wal.storage_path import AnyPath
 
-DEFAULT_CHECKPOINT = "checkpoint"
-"""The folder in the log."""
 _TRIES = 20
 
 

@@ -110,10 +110,12 @@ def _queried(session: EnvironmentSession, name: str, text: str) -> tuple[str, ..
             f"the query of the list `{name}` has {format_count(rows.num_columns, 'column')}",
             "select the column of the values",
         )
-    found = [str(value) for value in rows.column(0).unique().to_pylist()]
-    for value in found:
-        if not is_list_value(value):
+    values = rows.column(0).unique().to_pylist()
+    for value in values:
+        if value is None or isinstance(value, bool) or not is_list_value(str(value)):
+            text = "NULL" if value is None else str(value)
             raise UsageError(
-                f"the query of the list `{name}`: {shorten_text(value)} cannot be a value", VALUE_RULE
+                f"the query of the list `{name}`: {shorten_text(text)} cannot be a value", VALUE_RULE
             )
+    found = [str(value) for value in values]
     return tuple(sorted(found))

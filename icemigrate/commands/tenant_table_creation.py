@@ -33,8 +33,8 @@ class TenantTableCreation:
 
     def __init__(self, project: Project, session: TableSession, spark: SparkSession) -> None:
         environment = session.environment.environment
-        way = environment.apply_with or "auto"
-        self._project = dataclasses.replace(project, apply_with=way)
+        apply_with = environment.apply_with or "auto"
+        self._project = dataclasses.replace(project, apply_with=apply_with)
         self._environment, self._session, self._spark = environment.name, session, spark
 
     def __call__(self, failed: Sequence[TableBatch]) -> CreatedTables:
@@ -47,7 +47,7 @@ class TenantTableCreation:
         ]
         tenants = sorted({table.tenant for table in missing if table.tenant})
         created, problems = self._create(tenants) if tenants else ((), {})
-        reasons = {t.table: problems[t.tenant] for t in missing if t.tenant in problems}
+        reasons = {table.table: problems[table.tenant] for table in missing if table.tenant in problems}
         return CreatedTables(created, reasons)
 
     def _is_missing(self, name: str) -> bool:

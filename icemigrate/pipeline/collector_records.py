@@ -287,6 +287,8 @@ def _frames(file: OpenFile, begin: Position) -> Iterator[_Piece]:
                 return
             if end is None:
                 raise BadFrame("the file ends within a frame of Zstandard")
+            if end - at > _LARGEST_FRAME:
+                raise BadFrame(f"the frame of Zstandard has more than {_LARGEST_FRAME:,} bytes")
             content = decompress(file.read(at, end - at), _LARGEST_FRAME)
         except BadFrame as error:
             end = _next_frame(file, at + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from icemigrate.frozen import Frozen, field, replace
@@ -35,6 +35,16 @@ class CreatedTables(Frozen):
 
 CreateTables: TypeAlias = Callable[[Sequence[TableBatch]], CreatedTables]
 """Creates the missing ones of the tables that took no entries."""
+
+
+def without_paused(
+    tables: Iterable[TableBatch], paused: Container[tuple[str | None, str | None]]
+) -> tuple[TableBatch, ...]:
+    """The tables that were tried: the others are looked for when their pauses end.
+
+    :param paused: tenants and kinds.
+    """
+    return tuple(table for table in tables if (table.tenant, table.kind) not in paused)
 
 
 def create_none(_failed: Sequence[TableBatch]) -> CreatedTables:

@@ -24,7 +24,7 @@ from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
 from icemigrate.pipeline.checkpoint_copy import StreamCheckpoint, stream_checkpoint
 from icemigrate.pipeline.collected_segments import collect
-from icemigrate.pipeline.created_tables import CreatedTables, CreateTables, create_none
+from icemigrate.pipeline.created_tables import CreatedTables, CreateTables, create_none, without_paused
 from icemigrate.pipeline.deferred_entries import defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
 from icemigrate.pipeline.drained_totals import record_totals
@@ -363,7 +363,7 @@ class _Batches:
         created = CreatedTables()
         if failed:
             with clock.phase("create tables"):
-                created = self._create_tables(failed)
+                created = self._create_tables(without_paused(failed, paused))
             committed = list(created.with_reasons(committed))
         with clock.phase("record totals"):
             record_totals(self._settings.checkpoint, number, committed, began_s, time.time())

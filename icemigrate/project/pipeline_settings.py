@@ -8,6 +8,7 @@ from pathlib import Path
 from icemigrate.diagnostics import Diagnostic
 from icemigrate.errors import UsageError
 from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode
+from icemigrate.files.read.list_sources import VALUE_RULE
 from icemigrate.files.read.node_values import (
     as_mapping,
     list_items,
@@ -50,8 +51,7 @@ def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
             yield Diagnostic("bad-format", error.message, folder.place, error.hint)
     for key, _ in mapping_entries(node.get("tenant_sinks")):
         if not is_tenant_id(key.text):
-            hint = "an id has 1 to 128 ASCII letters, digits, `_` and `-`"
-            yield Diagnostic("bad-name", f"`{key.text}` is no id of a tenant", key.place, hint)
+            yield Diagnostic("bad-name", f"`{key.text}` is no id of a tenant", key.place, VALUE_RULE)
     yield from _quarantine_mistakes(node.get("quarantine"), patterns.values())
     yield from _address_mistakes(node.get("metrics_address"))
     if node.get("batch_bytes") is not None and (segments := node.get("segments_per_batch")) is not None:

@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
+from icemigrate.files.read.list_sources import VALUE_RULE
 from icemigrate.frozen import Frozen, field
 from icemigrate.otlp.tenant_requests import DEFAULT_ATTRIBUTE, TenantRule
 from icemigrate.wal.entries import EntryKind, is_tenant_id, tenant_problem
@@ -177,7 +178,7 @@ def _tenant_rule(text: str, options: Mapping[str, str]) -> TenantRule:
             "keep `tenant` if all telemetry is of one tenant",
         )
     if tenant is not None and not is_tenant_id(tenant):
-        raise UsageError(f"the source `{text}`: {tenant_problem(tenant)}", "use letters, digits, `_` and `-`")
+        raise UsageError(f"the source `{text}`: {tenant_problem(tenant)}", VALUE_RULE)
     if kind is not None and kind not in _KINDS:
         kinds = ", ".join(f"`{one}`" for one in _KINDS)
         hint = did_you_mean(kind, _KINDS) or f"the kinds are {kinds}"

@@ -16,6 +16,8 @@ from icemigrate.project.project_values import PipelineSettings
 from icemigrate.wal.entries import EntryKind, is_tenant_id
 from icemigrate.wal.storage_path import AnyPath, is_remote, open_path
 
+DEFAULT_CHECKPOINT = "checkpoint"
+"""The folder in the log."""
 PLACEHOLDER = "${tenant}"
 """As the entry of a migration file with ``for_each: {tenant: …}`` writes it."""
 _STAND_IN = "icemigrate_tenant_id"
@@ -98,7 +100,7 @@ def log_of(
     # The checkpoint of the project file is that of its own log.
     is_own = settings.log is not None and str(path(settings.log)) == str(folder)
     progress = checkpoint or (settings.checkpoint if is_own else None)
-    return folder, folder / "checkpoint" if progress is None else path(progress)
+    return folder, folder / DEFAULT_CHECKPOINT if progress is None else path(progress)
 
 
 def may_be_equal(one: TableName, other: TableName) -> bool:

@@ -308,6 +308,23 @@ def test_a_query_has_the_values_of_a_list(tmp_path: Path) -> None:
         plan(project.project)
 
 
+@pytest.mark.parametrize(("value", "text"), [("NULL", "NULL"), ("true", "True")])
+def test_a_query_gives_texts_and_numbers(value: str, text: str, tmp_path: Path) -> None:
+    project = TableProject.create(
+        tmp_path, "tables: [{name: ops.tenants, columns: [{name: id, type: string}]}]\n"
+    )
+    insert(project, "acme")
+    (tmp_path / "icemigrate.yaml").write_text(
+        f'project: sales\nlists: {{tenants: {{query: "SELECT {value} FROM ops.tenants"}}}}\n',
+        encoding="utf-8",
+    )
+    (tmp_path / "migrations" / "0002_traces.yaml").write_text(
+        TRACES.replace("seen", "tenants"), encoding="utf-8"
+    )
+    with pytest.raises(UsageError, match=f"the query of the list `tenants`: `{text}` cannot be a value"):
+        plan(project.project)
+
+
 def insert(project: TableProject, *tenants: str) -> None:
     """Add rows to the table of tenants."""
     path = project.folder / "rows.csv"

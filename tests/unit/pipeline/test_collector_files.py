@@ -185,6 +185,17 @@ def test_long_lines(exporter: Exporter, log: Path) -> None:
     assert b"".join(data for _, data in problems(log)) == too_long
 
 
+def test_a_frame_that_is_too_long_is_not_read_whole(
+    exporter: Exporter, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("icemigrate.pipeline.collector_records._LARGEST_FRAME", 1000)
+    long = b"\x50\x2a\x4d\x18" + (2000).to_bytes(4, "little") + bytes(2000)  # decoders skip its content
+    exporter.write(long + frame(json_request(("acme", 1)) + b"\n"))
+    collect([source(exporter)], log)
+    assert spans(log) == [("acme", 1)]
+    assert problems(log) == [("the frame of Zstandard has more than 1,000 bytes", long)]
+
+
 def test_the_tenant_is_given_or_in_the_path(tmp_path: Path, log: Path) -> None:
     for name in ("acme", "globex", "a.b"):
         folder = Exporter(tmp_path / "by" / name / "traces.json")

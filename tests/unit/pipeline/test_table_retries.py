@@ -9,6 +9,7 @@ import pytest
 from icemigrate.frozen import replace
 from icemigrate.pipeline import ingest_stream
 from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.created_tables import without_paused
 from icemigrate.pipeline.deferred_entries import DEFERRED
 from icemigrate.pipeline.table_retries import FIRST_PAUSE_S, LONGEST_PAUSE_S, TableRetries, pause_seconds
 from icemigrate.project.tenant_tables import tenant_tables
@@ -62,6 +63,11 @@ def test_entries_from_the_future_are_reported_once_for_each_table() -> None:
     assert retries.record(0, [done], (), 0).ahead == ()
     assert retries.record(1, [ahead], (), 0).ahead == (ahead,)
     assert retries.record(2, [ahead, other], (), 0).ahead == (other,)
+
+
+def test_a_paused_table_is_not_created() -> None:
+    other = replace(FAILED, table="otel.acme_logs", kind="logs")
+    assert without_paused([FAILED, other], {KEY: "there is no table"}) == (other,)
 
 
 def test_what_no_table_has_is_never_retried() -> None:

@@ -59,7 +59,7 @@ def test_an_address(text: str, wanted: TelemetrySource) -> None:
         ("file:a?tenant", "is no address: ", "for example"),
         ("file:a?tenant=x&tenant=y", "does not have one value", "write it once"),
         ("file:a?tenant=", "does not have one value", "write it once"),
-        ("file:a?tenant=../x", "'../x' cannot be the id of a tenant", "use letters"),
+        ("file:a?tenant=../x", "'../x' cannot be the id of a tenant", "use 1 to 128 ASCII letters"),
         ("file:a?tenant=x&tenant_attribute=y", "has both `tenant` and `tenant_attribute`", "keep `tenant`"),
         ("file:a?kind=span", "has the unknown kind `span`", "the kinds are"),
         ("file:a?kind=trace", "has the unknown kind `trace`", "did you mean `traces`?"),
