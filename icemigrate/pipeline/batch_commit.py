@@ -9,6 +9,7 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.metadata_parts import layout_of
 from icemigrate.iceberg.table_properties import BATCH_PROPERTY
 from icemigrate.metadata_engine.data_files import DataFile
+from icemigrate.metadata_engine.table_store import CommitRefused
 from icemigrate.pipeline.task_results import TableEntries
 from icemigrate.table_data.parquet_output import delete_files
 from icemigrate.table_data.row_commit import RowChange, commit_rows
@@ -66,7 +67,8 @@ def commit_table(
 ) -> TableBatch:
     """Commit the files of one table, unless an earlier attempt of the batch did.
 
-    A table that another client drops or changes after the files were written has a problem.
+    A table has a problem if another client drops or changes it after the files were written, or if the
+    catalog refuses the commit.
 
     :param results: of all tasks for this table.
     :param is_paused: whether the table was not tried: then no earlier attempt of the batch committed.
@@ -98,8 +100,9 @@ def commit_table(
         layouts = {result.layout for result in results if result.files}
         try:
             _commit(session, first.table, batch, files, layouts)
-        except (UsageError, ConflictError) as error:
-            if first.tenant is None:
+        except (UsageError, ConflictError, CommitRefused) as error:
+            # A refused commit whose earlier attempt has no answer may still be made.
+            if first.tenant is None or (isinstance(error, CommitRefused) and error.keeps_files):
                 raise
             return replace(done, rows=0, size=0, problem=error.message)
     return done

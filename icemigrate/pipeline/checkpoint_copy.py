@@ -101,16 +101,19 @@ class CheckpointCopy(StreamCheckpoint):
 
 
 def _names(checkpoint: AnyPath) -> list[str]:
-    """The files of Spark in a checkpoint, in the order in which they are saved."""
+    """The files of Spark in a checkpoint, in the order in which they are saved.
+
+    They are listed in the reverse order: with an offset, there is what was written before it.
+    """
     found = list[str]()
-    for folder in ("", *_FOLDERS):
+    for folder in reversed(("", *_FOLDERS)):
         prefix = f"{folder}/" if folder else ""
         try:
             names = sorted(path.name for path in (checkpoint / folder if folder else checkpoint).iterdir())
         except FileNotFoundError:
             continue
         # Hidden files are parts and checksums of Hadoop's local file system.
-        found += [prefix + name for name in names if _is_of_spark(folder, name)]
+        found[:0] = [prefix + name for name in names if _is_of_spark(folder, name)]
     return found
 
 

@@ -57,11 +57,12 @@ def drop_deferred(query: str, number: int, log: AnyPath) -> None:
 
 
 def take_back(
-    query: str, complete: int, log: AnyPath, is_due: Callable[[int], bool] = lambda number: True
+    query: str | None, complete: int, log: AnyPath, is_due: Callable[[int], bool] = lambda number: True
 ) -> int:
     """Move deferred segments of complete batches back into the log.
 
-    :param query: the id of the stream.
+    :param query: the id of the stream; ``None`` before its first run, which gets those of all streams: with
+        a new checkpoint, no later run would take them back.
     :param complete: the number of its last complete batch; -1 for none.
     :param is_due: whether the entries of a batch are tried again now.
     :returns: how many segments there are.
@@ -70,8 +71,8 @@ def take_back(
     if (log / DEFERRED).is_dir():
         remove_abandoned(log / DEFERRED)  # the log has their entries
     for path in _deferred_segments(log):
-        number = _batch_of(path, query)
-        if number is not None and number <= complete and is_due(number):
+        number = None if query is None else _batch_of(path, query)
+        if query is None or (number is not None and number <= complete and is_due(number)):
             move_segment(path, log / f"{TAKEN_BACK}{path.name}")
             count += 1
     return count

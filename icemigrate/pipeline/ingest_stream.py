@@ -206,8 +206,7 @@ def _return_segments(settings: IngestSettings, lock: LogLock) -> None:
     """Seal what killed writers left, and take deferred entries back into the log."""
     lock.require_held()
     seal_abandoned(settings.log)
-    if (id_ := stream_id(settings.checkpoint)) is not None:
-        take_back(id_, last_complete(settings.checkpoint), settings.log)
+    take_back(stream_id(settings.checkpoint), last_complete(settings.checkpoint), settings.log)
 
 
 def _collect(settings: IngestSettings, lock: LogLock, *, is_complete: bool = True) -> None:

@@ -18,6 +18,8 @@ from icemigrate.wal.storage_path import AnyPath, StoragePath
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_LONGEST_AGE = "36500d"
+"""Spark ignores files that are so much older than the newest one, by default 7 days."""
 _SOURCE = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's source ``binaryFile``."""
 
@@ -39,6 +41,7 @@ class FolderSource:
             .schema(_SOURCE)
             .option("pathGlobFilter", f"*{SEALED}")
             .option(*self._limit.spark_option)
+            .option("maxFileAge", _LONGEST_AGE)
             .load(str(self._log))
         )
 

@@ -175,11 +175,15 @@ def write_sealed(path: AnyPath, entries: Iterable[Entry | UnreadableBytes]) -> N
     try:
         opened = new_segment(path.parent)
         end, count = len(encoder.header), 0
-        write_all(opened.number, encoder.header, 0)
-        for entry in entries:
-            data = _encoded(encoder, entry)
-            write_all(opened.number, data, end)
-            end, count = end + len(data), count + 1
+        try:
+            write_all(opened.number, encoder.header, 0)
+            for entry in entries:
+                data = _encoded(encoder, entry)
+                write_all(opened.number, data, end)
+                end, count = end + len(data), count + 1
+        except BaseException:
+            os.close(opened.number)  # which ends its lock: `remove_abandoned` removes it
+            raise
         if count:
             seal(opened, encoder.encode_footer(count), end, path)
         else:
@@ -206,7 +210,7 @@ def upload_segment(content: bytes, path: StoragePath) -> None:
 def move_segment(path: AnyPath, new: AnyPath) -> None:
     """Give a sealed segment another name, in a folder of the same file system, and the time of now.
 
-    Spark's file source leaves out files that are seven days older than the newest one.  On a remote storage,
+    The retention of a segment begins with that time.  On a remote storage,
     a process that ends meanwhile may leave the segment under both names.
 
     :raises LogError: it cannot be moved.

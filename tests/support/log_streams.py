@@ -83,8 +83,7 @@ class LogStream:
     def run(self) -> None:
         """What a run of the command does."""
         seal_abandoned(self.log)
-        if stream_id(self.checkpoint) is not None:
-            take_back(QUERY, last_complete(self.checkpoint), self.log)
+        take_back(stream_id(self.checkpoint), last_complete(self.checkpoint), self.log)
         for name in ("sources/0", "offsets", "commits"):
             (self.checkpoint / name).mkdir(parents=True, exist_ok=True)
         self._write("metadata", json.dumps({"id": QUERY}))
@@ -178,8 +177,7 @@ class StorageStream(LogStream):
     def run(self) -> None:
         """What a run of the command does."""
         assert isinstance(self.checkpoint, StoragePath)
-        if stream_id(self.checkpoint) is not None:
-            take_back(QUERY, last_complete(self.checkpoint), self.log)
+        take_back(stream_id(self.checkpoint), last_complete(self.checkpoint), self.log)
         checkpoint = CheckpointCopy(self.checkpoint)
         self.copy = checkpoint.folder
         try:

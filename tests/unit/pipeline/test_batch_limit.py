@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import create_autospec
 
 import pytest
+from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from icemigrate.pipeline.batch_limit import BatchLimit
+from icemigrate.pipeline.stream_source import FolderSource
 from icemigrate.wal.log_folder import SegmentFile
 
 
@@ -25,6 +29,16 @@ from icemigrate.wal.log_folder import SegmentFile
 def test_the_segments_of_a_batch(limit: BatchLimit, sizes: tuple[int, ...], count: int) -> None:
     waiting = [SegmentFile(Path(f"{number}.wal"), size, 0) for number, size in enumerate(sizes)]
     assert list(limit.first(waiting)) == waiting[:count]
+
+
+def test_segments_of_any_age_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = create_autospec(DataStreamReader, instance=True)
+    for name in ("format", "schema", "option"):
+        getattr(reader, name).return_value = reader
+    FolderSource(Path("/log"), BatchLimit(2)).load(SimpleNamespace(readStream=reader))  # type: ignore[arg-type]
+    options = dict(call.args for call in reader.option.call_args_list)
+    assert options == {"pathGlobFilter": "*.wal", "maxFilesPerTrigger": 2, "maxFileAge": "36500d"}
+    reader.load.assert_called_once_with("/log")
 
 
 def test_the_option_of_spark() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ import pytest
 
 from icemigrate.errors import CatalogError, EngineError, ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
-from icemigrate.metadata_engine.table_store import StoredTable
+from icemigrate.metadata_engine.table_store import CommitRefused, StoredTable, TableCommit
 from icemigrate.otlp.tenant_requests import TenantRule
 from icemigrate.pipeline import batch_commit, ingest_stream
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table, is_committed
@@ -485,6 +485,31 @@ def test_a_table_that_is_dropped_during_a_batch_does_not_stop_the_others(
         (1, None),
     ]
     assert len(parquet_files(project)) == 1
+
+
+@pytest.mark.parametrize(("is_uncertain", "files"), [(False, 1), (True, 2)])
+def test_a_table_whose_commit_the_catalog_refuses_does_not_stop_the_others(
+    project: TableProject, monkeypatch: pytest.MonkeyPatch, is_uncertain: bool, files: int
+) -> None:
+    entries = [entry("acme", spans(1)), entry("globex", spans(2))]
+    with project.tables() as session:
+        commit = session.store.commit
+
+        def refuse(commits: Sequence[TableCommit], *values: Any) -> Any:
+            if "acme" not in str(commits[0].name):
+                return commit(commits, *values)
+            error = CommitRefused("403 Forbidden")
+            error.keeps_files = is_uncertain
+            raise error
+
+        monkeypatch.setattr(session.store, "commit", refuse)
+        if is_uncertain:
+            with pytest.raises(CommitRefused, match="403"):
+                run(session, entries)
+        else:
+            done = run(session, entries)
+            assert [(one.rows, one.problem) for one in done] == [(0, "403 Forbidden"), (1, None)]
+    assert len(parquet_files(project)) == files
 
 
 def test_a_paused_table_gets_no_files_and_unreadable_entries_are_quarantined(project: TableProject) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from icemigrate.commands.ingest_status import ingest_status
 from icemigrate.errors import EngineError
 from icemigrate.pipeline.batch_limit import BatchLimit
+from icemigrate.pipeline.checkpoint_copy import CheckpointCopy
 from icemigrate.pipeline.drained_segments import drained_segments, remove_drained
 from icemigrate.pipeline.segment_lists import SegmentLists
 from icemigrate.pipeline.segment_source import SegmentReader
@@ -85,6 +87,37 @@ def test_a_segment_stays_for_its_retention_and_while_it_is_open(tmp_path: Path) 
     assert remove_drained(stream.log, stream.checkpoint, 0, LATER) == 1
     # The writer sealed its segment, and no batch has it.
     assert b"{}" in stream.in_log()
+
+
+@pytest.mark.parametrize("writes_at", range(4))
+def test_a_saved_offset_has_its_list_whenever_spark_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writes_at: int
+) -> None:
+    use_storage(monkeypatch, tmp_path / "storage")
+    remote = bucket("checkpoint")
+    checkpoint = CheckpointCopy(remote)
+    for name in ("sources/0", "commits", "offsets"):
+        (checkpoint.folder / name).mkdir(parents=True)
+    (checkpoint.folder / "metadata").write_text("{}", encoding="utf-8")
+    listed = Path.iterdir
+    count = 0
+
+    def list_then_write(folder: Path) -> Iterator[Path]:
+        nonlocal count
+        names = list(listed(folder))
+        if folder.is_relative_to(checkpoint.folder):
+            if count == writes_at:
+                for name in ("sources/0/0", "offsets/0"):
+                    (checkpoint.folder / name).write_text("v1", encoding="utf-8")
+            count += 1
+        return iter(names)
+
+    monkeypatch.setattr(Path, "iterdir", list_then_write)
+    checkpoint.save()
+    assert (remote / "sources/0/0").exists() or not (remote / "offsets/0").exists()
+    checkpoint.save()
+    assert (remote / "offsets/0").exists() is (remote / "sources/0/0").exists() is True
+    checkpoint.close()
 
 
 def test_a_process_that_lost_the_lock_replaces_no_list(
