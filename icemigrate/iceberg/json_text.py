@@ -64,7 +64,7 @@ def read_strictly(text: str) -> Any:
     :raises RecursionError: it is nested too deeply.
     """
     return json.loads(
-        text, object_pairs_hook=_once, parse_constant=_not_finite, parse_float=_finite, parse_int=_whole
+        text, object_pairs_hook=unique_keys, parse_constant=_not_finite, parse_float=_finite, parse_int=_whole
     )
 
 
@@ -153,7 +153,11 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of some keys and values, as a hook for :func:`json.loads`.
+
+    :raises ValueError: a key is there twice.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]

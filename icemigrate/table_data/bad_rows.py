@@ -27,7 +27,7 @@ class BadRow(Frozen):
     """A row that does not fit.
 
     :param file: as the user named it; empty for rows of this process.
-    :param row: its number; the header of a CSV file is row 1.
+    :param row: its number; in a CSV or JSON file the line where it begins.
     :param problem: what does not fit.
     :param values: of the row, or its text.
     """

@@ -1,7 +1,7 @@
 """Rows of CSV and TSV files: a header, and one record for each row (RFC 4180).
 
 DuckDB reads a file at full speed and fails at the first record that it does not accept.  Then Arrow reads the
-file again as texts, and gives each record its number.  The header is record 1.
+file again as texts, and gives each record its number: the line where it begins.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from icemigrate.diagnostics import format_count
 from icemigrate.errors import UsageError
 from icemigrate.iceberg.types import Field
 from icemigrate.table_data.bad_rows import BadRow
+from icemigrate.table_data.csv_quotes import RecordLines
 from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.numbered_batches import numbered_batch, numbered_schema
@@ -24,6 +25,8 @@ from icemigrate.table_data.row_relations import TEXT, LoadRelation
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 """The delimiter of each format."""
 _LARGEST_HEADER = 1 << 20
+_BLOCK = 1 << 20
+"""How many bytes Arrow reads at once, which have to hold a whole record."""
 _SHOWN = 200
 """How many characters of a record a message shows."""
 
@@ -120,10 +123,14 @@ def fast_relation(files: Sequence[InputFile], header: Sequence[str]) -> LoadRela
 class NumberedRecords:
     """The records of one file as texts, each with its number.
 
+    :param lines: of the records.
     :ivar ragged: the records that have another number of values than the header.
     """
 
-    def __init__(self, file: InputFile, header: Sequence[str], columns: Mapping[str, Field]) -> None:
+    def __init__(
+        self, file: InputFile, header: Sequence[str], columns: Mapping[str, Field], lines: RecordLines
+    ) -> None:
+        self.lines = lines
         self.file, self.columns = file, tuple(columns[name] for name in header)
         self.ragged: list[BadRow] = []
 
@@ -145,7 +152,9 @@ class NumberedRecords:
             found, wanted = row.actual_columns, row.expected_columns
             values = format_count(found, "value")
             problem = f"it has {values}, and the header has {wanted}"
-            ragged[row.number] = BadRow(self.file.shown, row.number, problem, {"record": text})
+            ragged[row.number] = BadRow(
+                self.file.shown, self.lines.line(row.number), problem, {"record": text}
+            )
             return "skip"
 
         number = 1
@@ -153,7 +162,13 @@ class NumberedRecords:
             names = [f"c{position}" for position in range(len(self.columns))]
             batches = pa_csv.open_csv(
                 stream,
-                read_options=pa_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1),
+                read_options=pa_csv.ReadOptions(
+                    use_threads=False,
+                    column_names=names,
+                    skip_rows=self.lines.first - 1,
+                    skip_rows_after_names=1,
+                    block_size=max(_BLOCK, self.lines.longest + 1),
+                ),
                 parse_options=pa_csv.ParseOptions(
                     delimiter=DELIMITERS[self.file.format],
                     newlines_in_values=True,
@@ -172,6 +187,6 @@ class NumberedRecords:
                     number += 1
                     while number in ragged:
                         number += 1
-                    numbers.append(number)
+                    numbers.append(self.lines.line(number))
                 yield numbered_batch(schema, self.columns, numbers, batch.columns)
         self.ragged = list(ragged.values())

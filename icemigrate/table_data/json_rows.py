@@ -59,20 +59,40 @@ class JsonSource:
             yield NumberedRows(relation, lambda unreadable=unreadable: unreadable)  # type: ignore[misc]
 
 
-def _objects(file: InputFile) -> Iterator[tuple[int, str, Any]]:
-    """The line, text and value of each row; the value is an error where it is no object."""
+class _RepeatedKeys:
+    """The keys that objects of a row have twice; JSON readers differ in which value they take."""
+
+    def __init__(self) -> None:
+        self.found = list[str]()
+
+    def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """The object of some keys and values."""
+        value = dict(pairs)
+        if len(value) < len(pairs):
+            keys = [key for key, _ in pairs]
+            self.found.append(next(key for key in keys if keys.count(key) > 1))
+        return value
+
+
+def _objects(file: InputFile) -> Iterator[tuple[int, str, Any, str | None]]:
+    """The line, text, value and problem of each row; the value is an error where it is no object."""
+    repeated = _RepeatedKeys()
     with file.content() as stream:
         for number, line in enumerate(stream, 1):
             if not line.strip():
                 continue
             text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             try:
-                value = json.loads(text, parse_float=_Number, parse_int=_Number)
+                value = json.loads(
+                    text, parse_float=_Number, parse_int=_Number, object_pairs_hook=repeated.object
+                )
             except (ValueError, RecursionError) as error:
                 value = ValueError(f"it is not JSON: {getattr(error, 'msg', error)}")
             if not isinstance(value, (dict, ValueError)):
                 value = ValueError("it is not an object")
-            yield number, text.rstrip("\n"), value
+            problem = f"an object has the key `{repeated.found[0]}` twice" if repeated.found else None
+            repeated.found.clear()
+            yield number, text.rstrip("\n"), value, problem
 
 
 def _keys(file: InputFile) -> tuple[str, ...]:
@@ -82,7 +102,7 @@ def _keys(file: InputFile) -> tuple[str, ...]:
     """
     require_encoding(file)
     found, is_object = dict[str, None](), False
-    for _, _, value in _objects(file):
+    for _, _, value, _ in _objects(file):
         if isinstance(value, dict):
             is_object = True
             found.update(dict.fromkeys(value))
@@ -98,9 +118,10 @@ def _batches(
 
     string = pa.string()
     numbers, texts, problems = list[int](), [list[str | None]() for _ in columns], list[str | None]()
-    for number, text, value in _objects(file):
-        if isinstance(value, ValueError):
-            unreadable.append(BadRow(file.shown, number, str(value), {"line": text[:_SHOWN]}))
+    for number, text, value, problem in _objects(file):
+        if isinstance(value, ValueError) or problem is not None:
+            shown = str(value) if problem is None else problem
+            unreadable.append(BadRow(file.shown, number, shown, {"line": text[:_SHOWN]}))
             continue
         numbers.append(number)
         problems.append(None)

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 from icemigrate.iceberg.arrow_types import arrow_schema
+from icemigrate.iceberg.json_text import unique_keys
 from icemigrate.iceberg.types import Field, List, Map, Primitive, Struct, Type, is_nested
 from icemigrate.metadata_engine.parquet_values import UnfitValue, stored_value
 from icemigrate.table_data.row_relations import PROBLEM, ROW
@@ -60,7 +61,7 @@ def _values(column: Field, texts: Any, type_: Any, problems: list[str | None]) -
     for position, text in enumerate(texts.to_pylist()):
         value = None
         try:
-            given = None if text in (None, "") else json.loads(text, parse_float=Decimal)
+            given = None if text in (None, "") else _parsed(text)
             value = stored_value(column, _with_floats(column.type, given), column.name)
         except UnfitValue as error:
             problems[position] = problems[position] or f"column {error}"
@@ -68,6 +69,14 @@ def _values(column: Field, texts: Any, type_: Any, problems: list[str | None]) -
             problems[position] = problems[position] or f"column `{column.name}` is not JSON: {error}"
         values.append(value)
     return pa.array(values, type_)
+
+
+def _parsed(text: str) -> Any:
+    """The value of a JSON text.
+
+    :raises ValueError: it is no JSON, or an object has a key twice.
+    """
+    return json.loads(text, parse_float=Decimal, object_pairs_hook=unique_keys)
 
 
 def _with_floats(type_: Type, value: Any) -> Any:

@@ -100,9 +100,9 @@ class CsvSource:
         """See :class:`RowSource`."""
         for file, header in self._headers.items():
             require_encoding(file)
-            require_closed_quotes(file, DELIMITERS[file.format])
+            lines = require_closed_quotes(file, DELIMITERS[file.format])
             columns = {name: target.column(name) for name in header}
-            records = NumberedRecords(file, header, columns)
+            records = NumberedRecords(file, header, columns, lines)
             relation = register(db, records.reader(), file.shown, tuple(columns.values()))
             yield NumberedRows(relation, lambda records=records: records.ragged)  # type: ignore[misc]
 

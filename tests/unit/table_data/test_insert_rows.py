@@ -165,6 +165,34 @@ def test_a_row_that_does_not_fit_is_named_and_nothing_is_loaded(
     assert (written.snapshots(table), written.data_files(table)) == ([], set())
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "lines"),
+    [
+        ("ml.csv", 'id,customer\n1,"a\nb\nc"\nx,d\n\n3,"e\n"\n4\ny,f\n', [5, 9, 10]),
+        ("ml.csv", '\n\n"id",customer\r\n1,"a\r\nb"\r\nx,c\r\n', [6]),
+        ("k.jsonl", '{"id": 1}\n\n{"id": 602, "id": 603}\n{"id": 2}\n', [3]),
+        ("k.jsonl", '{"id": 602, "id": 603}\n', [1]),
+    ],
+)
+def test_the_line_of_a_bad_row_is_the_one_where_it_begins(
+    written: WrittenTables, name: str, content: str, lines: list[int]
+) -> None:
+    table = written.create(ORDERS)
+    with pytest.raises(Mistakes) as error:
+        insert_files(written.session, table, [path := written.file(name, content)])
+    assert [str(d.place) for d in error.value.diagnostics] == [f"{path}:{line}:1" for line in lines]
+
+
+def test_a_long_value_is_read_up_to_a_limit(written: WrittenTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = written.create(ORDERS)
+    path = written.file("long.csv", f"id,customer\n1,{'x' * 20_000_000}\n2,b\n")
+    insert_files(written.session, table, [path])
+    assert [(i, len(text)) for i, text in written.rows(table, "id", "customer")] == [(1, 20_000_000), (2, 1)]
+    monkeypatch.setattr("icemigrate.table_data.csv_quotes.MOST_RECORD_BYTES", 1 << 20)
+    with pytest.raises(UsageError, match=r"long\.csv:2: the row .* has more than 1 MiB"):
+        insert_files(written.session, table, [path])
+
+
 def test_texts_of_times_without_a_zone_column(written: WrittenTables) -> None:
     table = written.create("columns: [{name: at, type: timestamp}, {name: day, type: date}]")
     good = "at,day\n2024-01-01,2024-1-2\n2024-01-01T10:00:00.5,\n2024-01-01 10:00,2024-01-02\n"
@@ -195,8 +223,8 @@ def test_bad_rows_are_kept_in_a_file_and_the_others_are_loaded(written: WrittenT
     assert written.rows(table, "id", "customer") == [(1, 'two\n"lines'), (3, "c"), (5, "")]
     kept = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(row["row"], row["problem"]) for row in kept] == [
-        (3, "column `id` (long) cannot have the value `x`"),
-        (5, "it has 3 values, and the header has 2"),
+        (4, "column `id` (long) cannot have the value `x`"),
+        (6, "it has 3 values, and the header has 2"),
     ]
     assert kept[0]["values"] == {"id": "x", "customer": "b"}
 
