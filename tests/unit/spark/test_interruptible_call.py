@@ -50,7 +50,10 @@ def jobs() -> Iterator[Jobs]:
 def _sends(jobs: Jobs, number: signal.Signals) -> None:
     def send() -> None:
         jobs.started.wait()
-        signal.pthread_kill(threading.main_thread().ident or 0, number)
+        # Python drops the exception of a signal that arrives while a callback of the garbage collector runs.
+        while not jobs.cancelled.is_set():
+            signal.pthread_kill(threading.main_thread().ident or 0, number)
+            jobs.cancelled.wait(5)
 
     threading.Thread(target=send, daemon=True).start()
 
