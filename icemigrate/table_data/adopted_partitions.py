@@ -21,7 +21,7 @@ from icemigrate.metadata_engine.parquet_metrics import MetricColumn
 from icemigrate.metadata_engine.parquet_values import stored_value
 from icemigrate.table_data.adopted_columns import ColumnMismatch, FileColumns
 from icemigrate.table_data.adopted_files import FolderKey
-from icemigrate.table_data.adopted_values import ColumnRange
+from icemigrate.table_data.adopted_values import ColumnRange, scaled_decimal
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.partition_texts import TIME_TRANSFORMS, PartitionTexts, source_text, time_text
 
@@ -232,8 +232,8 @@ def _transformed(transform: Transform, type_: Type, value: Any) -> Any:
     if transform.name == "truncate":
         assert transform.width is not None, "a truncation has a width"
         if isinstance(type_, Decimal):
-            unscaled = int(decimal.Decimal(value).scaleb(type_.scale))
-            return decimal.Decimal(unscaled - unscaled % transform.width).scaleb(-type_.scale)
+            unscaled = int(scaled_decimal(type_, value, type_.scale))
+            return scaled_decimal(type_, unscaled - unscaled % transform.width, -type_.scale)
         return (
             value[: transform.width] if isinstance(value, (str, bytes)) else value - value % transform.width
         )

@@ -133,7 +133,12 @@ def _missing(array: Any, field: Field, path: FieldPath) -> Iterator[FieldPath]:
         yield from _missing(array.items, type_.value, (*path, type_.value.name))
 
 
+def scaled_decimal(type_: Decimal, value: Any, exponent: int) -> decimal.Decimal:
+    """A number of a type times a power of ten, with all digits: the default context of Python has 28."""
+    return decimal.Decimal(value).scaleb(exponent, decimal.Context(prec=2 * type_.precision))
+
+
 def _stored_bound(type_: Type, value: Any) -> Any:
     if isinstance(type_, Decimal):
-        return decimal.Decimal(value).scaleb(-type_.scale)
+        return scaled_decimal(type_, value, -type_.scale)
     return value.decode() if type_ == Primitive("string") else value

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +289,20 @@ def test_files_that_do_not_fit_are_refused_and_named(
     assert str(tmp_path) in shown
     assert read(unchanged) == []
     assert "gc.enabled" not in properties(unchanged)
+
+
+def test_decimals_of_partitions_keep_all_digits(visits: TableProject, tmp_path: Path) -> None:
+    columns = '[{name: id, type: long}, {name: amount, type: "decimal(38,2)"}]'
+    partitions = '["truncate(10, amount)"]'
+    visits.migrate(2, f"tables: [{{name: web.amounts, columns: {columns}, partition_by: {partitions}}}]\n")
+    amount = Decimal("123456789012345678901234567890123456.78")
+    table = pa.table({"id": [1], "amount": pa.array([amount], pa.decimal128(38, 2))})
+    path = write(tmp_path / "amounts/a.parquet", table)
+    assert visits.run("adopt-parquet", str(path.parent), "--into", "web.amounts") == ExitCode.OK
+    with visits.tables() as tables:
+        metadata = tables.load("web.amounts").metadata
+        (file,) = LiveFileReader(metadata, tables.environment.catalog.read_file).of(metadata["snapshots"][-1])
+    assert list(file.partition.values()) == [int("1234567890" * 3 + "12345670").to_bytes(16, "big")]
 
 
 def test_one_error_lists_all_files_with_problems(
