@@ -381,8 +381,9 @@ def _require_running(session: TableSession, results: Sequence[TableEntries]) -> 
     stopped = next((result for result in results if result.stops), None)
     if stopped is None:
         return
-    failure = EngineError(f"table `{stopped.table}`: {stopped.problem}", "run the command again")
-    if any(result.stops and result.tenant is None for result in results):
+    place = f"table `{stopped.table}`" if stopped.table else f"{stopped.kind} of tenant `{stopped.tenant}`"
+    failure = EngineError(f"{place}: {stopped.problem}", "run the command again")
+    if not stopped.table or any(result.stops and result.tenant is None for result in results):
         raise failure
     try:
         session.find(session.parse(stopped.table))

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from icemigrate.iceberg.arrow_types import arrow_schema, arrow_type
-from icemigrate.iceberg.type_text import parse_type
+from icemigrate.iceberg.type_text import format_type, parse_type
 from icemigrate.iceberg.types import Field
 from icemigrate.otlp.telemetry_columns import RepeatedValues, RequestColumns
 
@@ -79,7 +79,9 @@ class ArrowRows:
             array = None if type_ is None else _array(pending[field.name], _arrow_type(type_))
             if field.required and (array is None or array.null_count):
                 raise UnsuitableTable(f"column `{field.name}` is required, and rows have no value of it")
-            arrays.append(pa.nulls(rows, stored.type) if array is None else _fitted(array, stored))
+            arrays.append(
+                pa.nulls(rows, stored.type) if array is None else _fitted(array, stored, field, type_)
+            )
         self._chunks.append(pa.record_batch(arrays, schema=self._schema))
 
 
@@ -139,17 +141,21 @@ def _with_pairs(value: Any) -> Any:
     return value
 
 
-def _fitted(array: Any, field: Any) -> Any:
+def _fitted(array: Any, stored: Any, field: Field, type_: str | None) -> Any:
     """An array with the type of a table's column, which may be a wider one.
 
-    :raises UnsuitableTable: the column cannot have the values.
+    :param stored: the column as ``pyarrow.Field``.
+    :param type_: of the array, in Iceberg's notation.
+    :raises UnsuitableTable: the column cannot have the values; the text has none of them.
     """
     import pyarrow as pa
 
-    if array.type.equals(field.type):
+    if array.type.equals(stored.type):
         return array
     try:
-        return pa.array(array.to_pylist(), field.type)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UnsuitableTable(f"column `{field.name}` has another type: {reason}") from None
+        return pa.array(array.to_pylist(), stored.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        found = format_type(field.type)
+        raise UnsuitableTable(
+            f"column `{field.name}` has type `{found}`, which lacks values of type `{type_}`"
+        ) from None

@@ -14,7 +14,9 @@ import pytest
 
 from icemigrate.errors import CatalogError, EngineError, ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
+from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.metadata_engine.table_store import CommitRefused, StoredTable, TableCommit
+from icemigrate.otlp.telemetry_columns import RequestColumns
 from icemigrate.otlp.tenant_requests import TenantRule
 from icemigrate.pipeline import batch_commit, ingest_stream
 from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table, is_committed
@@ -29,6 +31,7 @@ from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.segment_entries import entry_batches
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries, read_result
+from icemigrate.pipeline.telemetry_arrow import ArrowRows, UnsuitableTable
 from icemigrate.project.namespace_mapping import NamespaceMapping
 from icemigrate.project.telemetry_sources import FileSource
 from icemigrate.project.tenant_tables import TenantTables, may_be_equal, tenant_tables
@@ -293,6 +296,14 @@ def test_entries_become_rows_of_their_tenants_tables(project: TableProject) -> N
         assert sorted(row["links"][0]["trace_id"][-1] for row in found) == [1, 2, 4]
 
 
+def test_a_problem_of_a_column_has_no_value_of_the_tenant() -> None:
+    rows = ArrowRows({"n": "string"}, (Field(1, "n", Primitive("int")),))
+    rows.add(RequestColumns(1, {"n": ["secret" * 1000]}), 1)
+    with pytest.raises(UnsuitableTable) as error:
+        rows.take()
+    assert str(error.value) == "column `n` has type `int`, which lacks values of type `string`"
+
+
 def test_a_repeated_batch_is_committed_once(project: TableProject) -> None:
     entries = [entry("acme", spans(1)), entry("globex", spans(2))]
     with project.tables() as session:
@@ -536,6 +547,9 @@ def test_a_storage_that_fails_for_one_table_alone_does_not_stop_the_batch(
             quarantine = TableEntries(str(QUARANTINE), problem="access denied", stops=True)
             with pytest.raises(EngineError, match=r"`otel\.quarantine`: access denied"):
                 ingest_stream._require_running(session, [quarantine])
+            in_files = TableEntries("", "acme", "traces", problem="the disk is full", stops=True)
+            with pytest.raises(EngineError, match="traces of tenant `acme`: the disk is full"):
+                ingest_stream._require_running(session, [in_files])
             return
 
         def fail(_name: TableName) -> None:
