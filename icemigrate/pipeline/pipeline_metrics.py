@@ -41,7 +41,7 @@ METRICS = (
     MetricSpec("counter", "rows", "Rows of these entries.", _LABELS),
     MetricSpec("counter", "written_bytes", "Bytes of the data files with these rows.", _LABELS),
     MetricSpec("counter", "quarantined_entries", "Entries that the quarantine got."),
-    MetricSpec("counter", "future_entries", "Entries that were 5 minutes or more ahead of the clock."),
+    MetricSpec("counter", "future_entries", "Entries that were more than 5 minutes ahead of the clock."),
     MetricSpec("counter", "table_failures", "Batches with entries that a table did not take.", _LABELS),
     MetricSpec("gauge", "failed_tables", "Tables that have a problem now."),
     MetricSpec("gauge", "deferred_entries", "Entries that wait for tables with a problem."),

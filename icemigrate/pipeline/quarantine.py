@@ -44,7 +44,7 @@ def missing_columns(columns: Iterable[Field]) -> tuple[str, ...]:
 def quarantine_row(entry: Mapping[str, Any], problem: str) -> TelemetryRow:
     """The row of an entry.
 
-    :param entry: with the columns of :data:`~icemigrate.pipeline.segment_entries.ENTRYQUARANTINE_TYPES`.
+    :param entry: with the columns of :data:`~icemigrate.pipeline.segment_entries.ENTRY_COLUMNS`.
     """
     kept = {name: entry[name] for name in ("tenant", "kind", "encoding", "segment", "offset", "payload")}
     return {**kept, "quarantined_at": datetime.now(timezone.utc), "problem": problem}
