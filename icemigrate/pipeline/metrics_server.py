@@ -16,7 +16,7 @@ from icemigrate.pipeline.pipeline_metrics import PipelineMetrics
 from icemigrate.pipeline.run_health import RunHealth
 from icemigrate.project.listen_address import ListenAddress
 
-_REQUEST_SECONDS = 10
+_REQUEST_SECONDS = 2
 """A client that sends nothing for so long is disconnected."""
 _MOST_CONNECTIONS = 16
 _TEXT = "text/plain; charset=utf-8"

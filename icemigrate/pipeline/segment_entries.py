@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from icemigrate.wal.entries import Entry, is_tenant_id, tenant_problem
@@ -22,10 +23,11 @@ def entry_batches(batches: Iterable[Any]) -> Iterator[Any]:
 
     :param batches: ``pyarrow.RecordBatch`` with ``path`` and ``content``.
     """
-    return segment_batches(
-        (path.as_py().rpartition("/")[2], content.as_py())
+    return row_batches(
+        row
         for batch in batches
         for path, content in zip(batch.column("path"), batch.column("content"), strict=True)
+        for row in _file_rows(path.as_py(), content.as_py())
     )
 
 
@@ -66,6 +68,15 @@ def segment_rows(name: str, content: bytes) -> Iterator[tuple[Any, ...]]:
             yield (None, None, None, None, name, part.offset, data, part.reason)
     if not decoded.is_sealed:
         yield (None, None, None, None, name, len(content), b"", "the segment ends without its footer")
+
+
+def _file_rows(path: str, content: bytes) -> Iterator[tuple[Any, ...]]:
+    """The rows of a file of the log; Spark follows links, whose entries another segment can have, too."""
+    name = path.rpartition("/")[2]
+    if Path(path.removeprefix("file://").removeprefix("file:")).is_symlink():
+        yield (None, None, None, None, name, 0, b"", "the segment is a symbolic link, which is not read")
+    else:
+        yield from segment_rows(name, content)
 
 
 def _entry_row(name: str, offset: int, entry: Entry) -> tuple[Any, ...]:

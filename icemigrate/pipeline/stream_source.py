@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
 from icemigrate.pipeline.segment_lists import SegmentLists
 from icemigrate.pipeline.stream_checkpoint import last_complete, last_planned, source_number
 from icemigrate.project.telemetry_sources import KafkaSource
-from icemigrate.wal.log_folder import SEALED, sealed_segments
+from icemigrate.wal.log_folder import SEALED, LogError, sealed_segments
 from icemigrate.wal.storage_path import AnyPath, StoragePath
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ _LONGEST_AGE = "36500d"
 """Spark ignores files that are so much older than the newest one, by default 7 days."""
 _SOURCE = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's source ``binaryFile``."""
+_PATTERN = "[]{}*?\\"
+"""The characters of a pattern of paths (Spark, ``SparkHadoopUtil.isGlobPath``)."""
 
 
 class FolderSource:
@@ -138,11 +141,34 @@ def stream_source(
 ) -> FolderSource:
     """The source of a log, and of topics beside a local one.
 
-    :raises LogError: the log cannot be read.
+    :raises LogError: the log cannot be read, or Spark would read other files, too.
     """
     if isinstance(log, StoragePath):
         assert not kafka, "the arguments of the run were checked"
         return StorageSource(log, checkpoint, limit)
+    _require_plain_folder(log)
     if kafka:
         return KafkaAndFolderSource(log, limit, kafka)
     return FolderSource(log, limit)
+
+
+def _require_plain_folder(log: Path) -> None:
+    """Check that Spark takes the folder of a log for neither a pattern nor a table with partitions."""
+    if found := next((char for char in str(log.absolute()) if char in _PATTERN), None):
+        raise LogError(
+            f"the log {log} cannot be drained: Spark takes `{found}` in its path for a pattern",
+            f"move the log to a folder whose path has none of the characters `{_PATTERN}`",
+        )
+    for folder, _, names in os.walk(log):
+        inside = Path(folder).relative_to(log)
+        for name in names:
+            if name.endswith(SEALED) and not set(_PATTERN).isdisjoint(name):
+                raise LogError(
+                    f"the log {log} cannot be drained: Spark takes the name {inside / name} for a pattern",
+                    f"rename the file, with none of the characters `{_PATTERN}`",
+                )
+        if "=" in str(inside) and any(name.endswith(SEALED) for name in names):
+            raise LogError(
+                f"the log {log} cannot be drained: Spark takes its folder {inside} for a partition",
+                f"move {folder} out of the log",
+            )

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from icemigrate.commands.ingest_status import ingest_status
@@ -14,10 +15,12 @@ from icemigrate.errors import EngineError
 from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.checkpoint_copy import CheckpointCopy
 from icemigrate.pipeline.drained_segments import drained_segments, remove_drained
+from icemigrate.pipeline.segment_entries import entry_batches
 from icemigrate.pipeline.segment_lists import SegmentLists
 from icemigrate.pipeline.segment_source import SegmentReader
+from icemigrate.pipeline.stream_source import stream_source
 from icemigrate.wal import Entry, EntryKind, Writer
-from icemigrate.wal.log_folder import sealed_segments, write_sealed
+from icemigrate.wal.log_folder import LogError, sealed_segments, write_sealed
 from tests.support.log_streams import LATER, Killed, LogStream, Process, count_steps, payload, write_log
 from tests.support.storage_folders import bucket, use_storage
 
@@ -167,3 +170,40 @@ def test_a_damaged_checkpoint_removes_nothing(tmp_path: Path, name: str, text: s
     with pytest.raises(EngineError, match="the list of segments is damaged"):
         remove_drained(stream.log, stream.checkpoint, 0, LATER)
     assert len(sealed_segments(stream.log)) == 4
+
+
+def test_a_log_that_spark_would_read_with_other_files_is_refused(tmp_path: Path) -> None:
+    for name in ("log[1]", "a*b", "{a,b}", "x?"):
+        with pytest.raises(LogError, match="in its path for a pattern"):
+            stream_source(tmp_path / name, tmp_path, BatchLimit(1))
+    log = tmp_path / "log"
+    nested = log / "x=1"
+    nested.mkdir(parents=True)
+    (nested / "notes.txt").touch()
+    stream_source(log, tmp_path, BatchLimit(1))
+    doubled = log / "[12].wal"
+    doubled.touch()
+    with pytest.raises(LogError, match="Spark takes the name"):
+        stream_source(log, tmp_path, BatchLimit(1))
+    doubled.unlink()
+    (nested / "1.wal").touch()
+    with pytest.raises(LogError, match="takes its folder x=1 for a partition"):
+        stream_source(log, tmp_path, BatchLimit(1))
+
+
+def test_a_link_in_the_log_has_no_entry(tmp_path: Path) -> None:
+    with Writer(tmp_path) as writer:
+        writer.append("acme", EntryKind.LOGS, b"{}", time_ns=1)
+    (path,) = tmp_path.glob("*.wal")
+    link = tmp_path / "1-link.wal"
+    link.symlink_to(path)
+    for scheme in ("file:", "file://"):
+        segments = pa.record_batch(
+            [pa.array([f"{scheme}{path}", f"{scheme}{link}"]), pa.array([path.read_bytes()] * 2)],
+            names=["path", "content"],
+        )
+        (rows,) = (batch.to_pylist() for batch in entry_batches([segments]))
+        assert [(row["segment"], row["tenant"], row["problem"]) for row in rows] == [
+            (path.name, "acme", None),
+            ("1-link.wal", None, "the segment is a symbolic link, which is not read"),
+        ]
