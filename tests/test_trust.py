@@ -60,6 +60,7 @@ OPENS = {
     "table_data/query_views.py": "a temporary folder",
     "pipeline/collected_segments.py": "the folder of a log, which its user names",
     "pipeline/collector_files.py": "files of the Collector, which the user names",
+    "pipeline/stream_source.py": "the folder of a log, which its user names",
     "pipeline/stream_checkpoint.py": "the folder of a checkpoint, which its user names",
     "pipeline/drained_totals.py": "the folder of a checkpoint, which its user names",
 }
