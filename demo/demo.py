@@ -14,8 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from demo import way_back
-from demo.stage import BrokenPromise, icemigrate, load_trades, say
-from icemigrate.errors import IcemigrateError
+from demo.stage import failure_of, icemigrate, load_trades, say
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".demo"
@@ -54,13 +53,7 @@ def _next(folder: Path) -> None:
 
 def main(folder: Path = FOLDER) -> str | None:
     """Play the demo, and say what went wrong, if anything did."""
-    try:
-        play(folder)
-    except BrokenPromise as broken:
-        return f"✗ {broken}"
-    except IcemigrateError as error:
-        return f"{error.message}\n{error.hint or ''}"
-    return None
+    return failure_of(lambda: play(folder))
 
 
 if __name__ == "__main__":

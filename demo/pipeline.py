@@ -19,11 +19,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from demo.stage import BrokenPromise, icemigrate, promise, say
+from demo.stage import BrokenPromise, failure_of, icemigrate, promise, say
 from demo.telemetry_load import TelemetryLoad
 from demo.telemetry_tables import create_tables
 from icemigrate.commands.ingest_status import ingest_status
-from icemigrate.errors import IcemigrateError
 from icemigrate.project import open_project
 from icemigrate.results.ingest_status_results import IngestStatus
 from icemigrate.table_data.query_tables import query_table
@@ -215,13 +214,7 @@ def _check(log: _Log) -> str:
 
 def main(folder: Path = FOLDER) -> str | None:
     """Play the demo, and say what failed, if anything did."""
-    try:
-        print(f"\n✓ {play(folder, LOAD)}", flush=True)
-    except BrokenPromise as broken:
-        return f"✗ {broken}"
-    except IcemigrateError as error:
-        return f"{error.message}\n{error.hint or ''}"
-    return None
+    return failure_of(lambda: print(f"\n✓ {play(folder, LOAD)}", flush=True))
 
 
 if __name__ == "__main__":

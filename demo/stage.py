@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import datetime
 from functools import cache
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from demo.rows import trades
 from icemigrate.cli import main
+from icemigrate.errors import IcemigrateError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +24,17 @@ Rows: TypeAlias = list[tuple[Any, ...]]
 
 class BrokenPromise(Exception):
     """What the demo shows is not what was promised."""
+
+
+def failure_of(play: Callable[[], None]) -> str | None:
+    """Play a demo: what failed, or ``None``."""
+    try:
+        play()
+    except BrokenPromise as broken:
+        return f"✗ {broken}"
+    except IcemigrateError as error:
+        return f"{error.message}\n{error.hint or ''}"
+    return None
 
 
 def icemigrate(*arguments: str, is_told: bool = True) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from icemigrate.errors import EngineError
 from icemigrate.pipeline.drained_segments import drained_segments
-from icemigrate.pipeline.drained_totals import DrainedTotals, TenantTotals, read_complete_totals
-from icemigrate.pipeline.waiting_entries import WaitingEntries, waiting_entries
+from icemigrate.pipeline.drained_totals import DrainedTotals, TenantTotals, read_drained_and_waiting
+from icemigrate.pipeline.waiting_entries import WaitingEntries
 from icemigrate.project.tenant_tables import DEFAULT_CHECKPOINT
 from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus
 from icemigrate.wal.storage_path import AnyPath
-
-_TRIES = 20
 
 
 def ingest_status(log: AnyPath, checkpoint: AnyPath | None, now_ns: int) -> IngestStatus:
@@ -22,7 +19,7 @@ def ingest_status(log: AnyPath, checkpoint: AnyPath | None, now_ns: int) -> Inge
     :raises EngineError: the checkpoint cannot be read.
     """
     folder = checkpoint or log / DEFAULT_CHECKPOINT
-    complete, totals, waits = _read(log, folder)
+    complete, totals, waits = read_drained_and_waiting(log, folder)
     drained = {(one.tenant, one.kind): one for one in totals.tenants}
     waiting = {(one.tenant, one.kind): one for one in waits}
     keys = {**drained, **waiting}
@@ -39,23 +36,6 @@ def ingest_status(log: AnyPath, checkpoint: AnyPath | None, now_ns: int) -> Inge
         rows_per_s=totals.rate(totals.recent_rows + totals.before_rows, now_ns / 1e9),
         drained_segments=len(drained_segments(log, folder, complete)),
         tenants=tuple(sorted(tenants, key=_order)),
-    )
-
-
-def _read(log: AnyPath, checkpoint: AnyPath) -> tuple[int, DrainedTotals, tuple[WaitingEntries, ...]]:
-    """The number of the last complete batch, the totals up to it, and what waits after it.
-
-    :raises EngineError: the checkpoint cannot be read, or batches complete faster than the log is read.
-    """
-    for _ in range(_TRIES):
-        complete, totals = read_complete_totals(checkpoint)
-        # With this number, a batch that completes meanwhile counts as waiting, and is never missing.
-        waiting = waiting_entries(log, checkpoint, complete)
-        if waiting is not None:
-            return complete, totals, waiting
-    raise EngineError(
-        f"`ingest` removes segments of {log} faster than this command reads them",
-        "set a longer `retention`, or run the command again when less waits",
     )
 
 

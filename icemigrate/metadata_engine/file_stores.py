@@ -49,23 +49,27 @@ class TableFiles:
 
     def write(self, location: str, *content: bytes) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
-        self._create(location, lambda path: create_durable(path, *content), BytesIO(b"".join(content)))
+        self._create(
+            location,
+            lambda path: create_durable(path, *content),
+            lambda: self._write_remote(location, BytesIO(b"".join(content))),
+        )
 
     def write_file(self, location: str, source: Path) -> None:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
-        with source.open("rb") as stream:
-            self._create(location, lambda path: link_durable(path, source), stream)
 
-    def _create(self, location: str, create: Callable[[Path], None], content: BinaryIO) -> None:
-        """Create a file.
+        def upload() -> None:
+            with source.open("rb") as stream:
+                self._write_remote(location, stream)
 
-        :param create: creates a local one.
-        :param content: of another one.
-        """
+        self._create(location, lambda path: link_durable(path, source), upload)
+
+    def _create(self, location: str, create: Callable[[Path], None], upload: Callable[[], None]) -> None:
+        """Create a file, on this machine or elsewhere."""
         path = local_target(location)
         try:
             if path is None:
-                self._write_remote(location, content)
+                upload()
                 return
             self._require_local(location, path)
             create(path)

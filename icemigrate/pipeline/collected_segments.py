@@ -36,6 +36,7 @@ from icemigrate.project.telemetry_sources import FileSource
 from icemigrate.wal.entries import Entry, UnreadableBytes
 from icemigrate.wal.log_folder import (
     SEALED,
+    SEGMENT_BYTES,
     LogError,
     create_folder,
     move_segment,
@@ -48,7 +49,6 @@ from icemigrate.wal.storage_path import AnyPath, replace_file
 
 COLLECTOR = "collector"
 _PROGRESS = "progress.json"
-_SEGMENT_BYTES = 64 * 1024 * 1024
 _KEPT_S = 2 * 24 * 60 * 60
 """How many seconds a file is missing before its progress is removed: a rename can hide it for a moment."""
 
@@ -134,7 +134,7 @@ class _Collection:
     def parts(self) -> Generator[Entry | UnreadableBytes, None, None]:
         """What the segment gets; its end is the end of the files, or of the segment's size."""
         for file in (file for source in self._sources for file in source_files(source)):
-            if self._size >= _SEGMENT_BYTES:
+            if self._size >= SEGMENT_BYTES:
                 return
             yield from self._parts_of(file)
         self._has_searched_all = True
@@ -174,7 +174,7 @@ class _Collection:
                 for record in read_records(stream, begin, file.rule):
                     yield from self._parts_of_record(record, file, stream.time_ns)
                     end = record.end
-                    if self._size >= _SEGMENT_BYTES:
+                    if self._size >= SEGMENT_BYTES:
                         break
                 self.has_moved = self.has_moved or end != begin
                 if key in self._files or end != Position():

@@ -14,6 +14,7 @@ from icemigrate.otlp.telemetry_rows import is_readable
 from icemigrate.wal.entries import Entry, EntryKind, PayloadEncoding
 from icemigrate.wal.log_folder import (
     SEALED,
+    SEGMENT_BYTES,
     create_folder,
     move_segment,
     remove_abandoned,
@@ -27,8 +28,6 @@ DEFERRED = "deferred"
 TAKEN_BACK = "0-"
 """Begins the name of a deferred segment that is in the log again."""
 DEFERRED_COLUMNS = "entries long"
-_SEGMENT_BYTES = 64 * 1024 * 1024
-"""Payloads of one segment, which a task has in memory where the log is on a remote storage."""
 
 
 def defer_entries(entries: Any, query: str, number: int, log: AnyPath) -> int:
@@ -125,7 +124,7 @@ def _parts(batches: Iterable[Any]) -> Iterator[list[Entry]]:
             continue
         part.append(Entry(row["tenant"], kind, row["time_ns"], row["payload"], encoding))
         size += len(row["payload"])
-        if size >= _SEGMENT_BYTES:
+        if size >= SEGMENT_BYTES:
             yield part
             part, size = [], 0
     if part:

@@ -17,11 +17,14 @@ from icemigrate.errors import EngineError, os_error_reason
 from icemigrate.frozen import Frozen, replace
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.stream_checkpoint import last_complete
+from icemigrate.pipeline.waiting_entries import WaitingEntries, waiting_entries
 from icemigrate.wal.storage_path import AnyPath, replace_file
 
 _FOLDER = "totals"
 _KEPT = 2
 """A batch that is not complete needs the totals before it."""
+_TRIES = 20
+"""How often a log is read until no batch completes meanwhile."""
 WINDOW_S = 300
 """How long a window is, in seconds."""
 
@@ -140,6 +143,26 @@ def read_complete_totals(checkpoint: AnyPath) -> tuple[int, DrainedTotals]:
         # A stream that completed further batches may have removed the totals of this one.
         if totals is not None or last_complete(checkpoint) == complete:
             return complete, totals or DrainedTotals()
+
+
+def read_drained_and_waiting(
+    log: AnyPath, checkpoint: AnyPath
+) -> tuple[int, DrainedTotals, tuple[WaitingEntries, ...]]:
+    """The number of the last complete batch, the totals up to it, and what waits after it.
+
+    :raises LogError: the log cannot be read.
+    :raises EngineError: the checkpoint cannot be read, or batches complete faster than the log is read.
+    """
+    for _ in range(_TRIES):
+        complete, totals = read_complete_totals(checkpoint)
+        # With this number, a batch that completes meanwhile counts as waiting, and is never missing.
+        waiting = waiting_entries(log, checkpoint, complete)
+        if waiting is not None:
+            return complete, totals, waiting
+    raise EngineError(
+        f"`ingest` removes segments of {log} faster than this command reads them",
+        "set a longer `retention`, or run the command again when less waits",
+    )
 
 
 def _with_window(totals: DrainedTotals, began_s: float, now_s: float) -> DrainedTotals:

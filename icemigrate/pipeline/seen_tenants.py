@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from icemigrate.pipeline.drained_totals import read_complete_totals
-from icemigrate.pipeline.waiting_entries import waiting_entries
+from icemigrate.pipeline.drained_totals import read_drained_and_waiting
 from icemigrate.project.project_values import PipelineSettings
 from icemigrate.project.tenant_tables import log_of
 
@@ -23,9 +22,6 @@ def seen_tenants(settings: PipelineSettings, storage: Mapping[str, str]) -> tupl
     log, checkpoint = log_of(settings, None, None, lambda: storage)
     if not log.exists():
         return ()
-    while True:
-        complete, totals = read_complete_totals(checkpoint)
-        waiting = waiting_entries(log, checkpoint, complete)
-        if waiting is not None:  # else a batch that completed meanwhile can have removed its segments
-            found = {*(one.tenant for one in totals.tenants), *(one.tenant for one in waiting)}
-            return tuple(sorted(tenant for tenant in found if tenant is not None))
+    _, totals, waiting = read_drained_and_waiting(log, checkpoint)
+    found = {*(one.tenant for one in totals.tenants), *(one.tenant for one in waiting)}
+    return tuple(sorted(tenant for tenant in found if tenant is not None))

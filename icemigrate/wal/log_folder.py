@@ -22,6 +22,8 @@ from icemigrate.wal.segment_format import HEADER_SIZE, TORN, SegmentEncoder, dec
 from icemigrate.wal.storage_path import AnyPath, StoragePath
 
 SEALED, OPEN = ".wal", ".wal.open"
+SEGMENT_BYTES = 64 * 1024 * 1024
+"""The payloads of a segment, unless a writer chooses another size."""
 
 
 class LogError(IcemigrateError):

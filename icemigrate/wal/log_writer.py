@@ -15,6 +15,7 @@ from types import TracebackType
 from icemigrate.errors import UsageError, os_error_reason
 from icemigrate.wal.entries import Entry, EntryKind, PayloadEncoding, require_valid
 from icemigrate.wal.log_folder import (
+    SEGMENT_BYTES,
     LogError,
     OpenSegment,
     create_folder,
@@ -71,7 +72,7 @@ class Writer:
         storage: Mapping[str, str] | None = None,
         fsync: Fsync = Fsync.ALWAYS,
         fsync_seconds: float = 1.0,
-        segment_bytes: int = 64 * 1024 * 1024,
+        segment_bytes: int = SEGMENT_BYTES,
         segment_seconds: float = 10.0,
     ) -> None:
         if min(fsync_seconds, segment_seconds) <= 0 or segment_bytes <= 0:

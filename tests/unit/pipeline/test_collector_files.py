@@ -332,7 +332,7 @@ def test_a_segment_that_no_progress_names_is_not_published(exporter: Exporter, l
 def test_no_request_is_lost_or_repeated_whenever_a_process_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icemigrate.pipeline.collected_segments._SEGMENT_BYTES", 100)
+    monkeypatch.setattr("icemigrate.pipeline.collected_segments.SEGMENT_BYTES", 100)
     kills = kill_at = 0
     while kills == kill_at:
         exporter = Exporter(tmp_path / f"{kill_at}" / "otel" / "traces.json")
