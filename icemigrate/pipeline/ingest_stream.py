@@ -264,12 +264,14 @@ def _use_own_python(spark: SparkSession) -> None:
 class _Batches:
     """The batches of a run.
 
-    :ivar source: of the current stream.
+    :ivar source: of the current stream, which sets it.
     :ivar lock: of the log, checked before each change of it.
     :ivar failure: the error that ended it.
     :ivar retries: the tables that have a problem.
     :ivar has_new_tables: whether entries wait for tables that are created now.
     """
+
+    source: FolderSource
 
     def __init__(
         self,
@@ -284,7 +286,6 @@ class _Batches:
         self._create_tables = create_tables
         self._streams = 0
         self.has_new_tables = False
-        self.source = _source(settings)
         self.checkpoint, self.lock = checkpoint, lock
         self._is_running = threading.Lock()
         self.failure: Exception | None = None

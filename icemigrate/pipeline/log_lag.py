@@ -6,14 +6,13 @@ the oldest segments first: the oldest entry is right at once, and counts are com
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from itertools import chain
 
 from icemigrate.frozen import Frozen
 from icemigrate.pipeline.deferred_entries import waiting_segments
 from icemigrate.pipeline.drained_segments import drained_segments
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
-from icemigrate.pipeline.table_retries import TableKey
-from icemigrate.pipeline.waiting_entries import WaitingEntries, count_entries
+from icemigrate.pipeline.waiting_entries import WaitingEntries, add_up, count_entries
 from icemigrate.wal.log_folder import read_segment, sealed_files
 from icemigrate.wal.storage_path import AnyPath
 
@@ -46,7 +45,7 @@ class LagMeter:
 
     def __init__(self, log: AnyPath, checkpoint: AnyPath, largest_read: int = LARGEST_READ) -> None:
         self._log, self._checkpoint, self._largest_read = log, checkpoint, largest_read
-        self._counts = dict[AnyPath, Mapping[TableKey, WaitingEntries]]()
+        self._counts = dict[AnyPath, tuple[WaitingEntries, ...]]()
 
     def measure(self) -> LogLag:
         """Measure.
@@ -66,14 +65,10 @@ class LagMeter:
                 content = read_segment(path)
                 room -= len(content)
                 self._counts[path] = count_entries(content)
-        found = dict[TableKey, WaitingEntries]()
-        for counts in self._counts.values():
-            for key, one in counts.items():
-                found[key] = one if key not in found else found[key].with_more(one)
         return LogLag(
-            tuple(found.values()),
+            add_up(chain.from_iterable(self._counts.values())),
             len(sizes),
             sum(sizes.values()),
-            sum(one.entries for path in deferred for one in self._counts.get(path, {}).values()),
+            sum(one.entries for path in deferred for one in self._counts.get(path, ())),
             len(paths) - len(self._counts),
         )

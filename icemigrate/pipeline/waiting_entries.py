@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from icemigrate.frozen import Frozen
 from icemigrate.pipeline.deferred_entries import TAKEN_BACK, waiting_segments
@@ -52,23 +52,27 @@ def waiting_entries(log: AnyPath, checkpoint: AnyPath, complete: int) -> tuple[W
         deferred.pop(path.name.removeprefix(TAKEN_BACK), None)
     if last_complete(checkpoint) != complete:
         return None
-    found = dict[tuple[str | None, str | None], WaitingEntries]()
+    counts = list[WaitingEntries]()
     for path in (*listed.values(), *deferred.values()):
         content = read_segment(path) or read_segment(log / f"{TAKEN_BACK}{path.name}")
         if not content and not path.exists():
             return None
-        for key, one in count_entries(content).items():
-            found[key] = one if key not in found else found[key].with_more(one)
-    return tuple(found.values())
+        counts += count_entries(content)
+    return add_up(counts)
 
 
-def count_entries(content: bytes) -> dict[tuple[str | None, str | None], WaitingEntries]:
+def count_entries(content: bytes) -> tuple[WaitingEntries, ...]:
     """The entries of a segment by tenant and kind."""
+    return add_up(_entries(content))
+
+
+def add_up(counts: Iterable[WaitingEntries]) -> tuple[WaitingEntries, ...]:
+    """Counts by tenant and kind, one for each."""
     found = dict[tuple[str | None, str | None], WaitingEntries]()
-    for one in _entries(content):
+    for one in counts:
         key = (one.tenant, one.kind)
         found[key] = one if key not in found else found[key].with_more(one)
-    return found
+    return tuple(found.values())
 
 
 def _entries(content: bytes) -> Iterator[WaitingEntries]:

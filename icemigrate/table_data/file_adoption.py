@@ -37,7 +37,6 @@ from icemigrate.table_data.adoption_audit import audit_files
 from icemigrate.table_data.live_files import LiveFile, LiveFileReader
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.row_commit import RowChange, commit_rows
-from icemigrate.table_data.snapshot_list import snapshot_of
 from icemigrate.table_data.snapshot_rollback import plan_rollback_of_table
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import load_for_snapshots
@@ -222,10 +221,9 @@ def _roots(metadata: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _summaries(metadata: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:
+    snapshots = {snapshot["snapshot-id"]: snapshot for snapshot in metadata["snapshots"]}
     for number in ancestor_ids(metadata, metadata.get("current-snapshot-id")):
-        snapshot = snapshot_of(metadata, number)
-        if snapshot is not None:
-            yield snapshot, snapshot.get("summary") or {}
+        yield snapshots[number], snapshots[number].get("summary") or {}
 
 
 def _require_whole(

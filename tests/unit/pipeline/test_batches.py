@@ -183,6 +183,7 @@ def test_a_batch_checks_the_lock_before_each_change(
     with project.tables() as session:
         checkpoint = stream_checkpoint(settings.checkpoint)
         batches = ingest_stream._Batches(session, settings, lambda _: None, create, checkpoint, events)
+        batches.source = ingest_stream._source(settings)
         run_batch = batches.of_stream()
         run_batch(Frame(), 0)  # type: ignore[arg-type]
         steps = [call for call in events.calls if call != "check"]
