@@ -74,7 +74,7 @@ class PipelineProject:
         self.folder, self.variables = folder, kind.variables
         (folder / "migrations").mkdir(parents=True)
         (folder / "migrations/0001_traces.yaml").write_text(SPANS, encoding="utf-8")
-        text = kind.project_file("otel", "otel.history") + PIPELINE
+        text = kind.project_file("market", "otel.history") + PIPELINE
         (folder / "icemigrate.yaml").write_text(text.replace("credential:", "timeout: 5s\n      credential:"))
 
     def run(self, *args: str) -> subprocess.CompletedProcess[str]:
