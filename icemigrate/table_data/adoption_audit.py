@@ -70,8 +70,7 @@ def audit_files(session: TableSession, table: CurrentTable, files: Sequence[Chec
             (view,) = query.reads
             columns = [part for field in expected for part in _column_sql(field)]
             sql = f"SELECT count(*), {', '.join(columns) or '1'} FROM {quoted_identifier(view.view)}"
-            found = query.connection.execute(sql).fetchone()
-    assert found is not None, "an aggregate has one row"
+            (found,) = query.fetch(sql)
     problems = list(_differences(str(table.declared), rows, expected, found))
     if problems:
         raise Mistakes(tuple(problems), f"the files are not adopted into `{table.declared}`")

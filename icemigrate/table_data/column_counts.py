@@ -11,7 +11,6 @@ from icemigrate.iceberg.types import is_nested
 from icemigrate.results.compare_results import ColumnDifference, DistinctMethod
 from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.live_files import DATA, LiveFile
-from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_tables import OpenQuery
 
 MOST_EXACT_ROWS = 200_000
@@ -97,10 +96,7 @@ def _counted(
         counts += [_AGGREGATES[method].format(column=quoted_identifier(name)) for name in names]
     if not counts:
         return _CountedColumns(known, dict.fromkeys(names))
-    with duckdb_errors(query.reads_by_view):
-        text = f"SELECT {', '.join(counts)} FROM {quoted_identifier(view)}"
-        found = query.connection.execute(text).fetchone()
-    assert found is not None, "an aggregate has a row"
+    (found,) = query.fetch(f"SELECT {', '.join(counts)} FROM {quoted_identifier(view)}")
     nulls = {**known, **dict(zip(unknown, found, strict=False))}
     rest = found[len(unknown) :]
     distinct = dict(zip(names, rest, strict=True)) if rest else dict.fromkeys(names)

@@ -10,7 +10,6 @@ from icemigrate.errors import UsageError
 from icemigrate.iceberg.schema import Schema
 from icemigrate.results.compare_results import RowDifference, SampleRow, SampleValue
 from icemigrate.table_data.duckdb_session import quoted_identifier
-from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_tables import OpenQuery
 
 _LONGEST_VALUE = 200
@@ -33,20 +32,16 @@ def compare_rows(
     columns = [field.name for field in schema.fields]
     _require_columns(key, columns)
     before, after = (quoted_identifier(read.view) for read in query.reads)
-    with duckdb_errors(query.reads_by_view):
-        if not key:
-            return _whole_rows(query, columns, before, after, samples, is_whole), {}
-        for view, which in ((before, "first"), (after, "second")):
-            _require_unique(query, key, view, which)
-        return _by_key(query, columns, key, before, after, samples, is_whole)
+    if not key:
+        return _whole_rows(query, columns, before, after, samples, is_whole), {}
+    for view, which in ((before, "first"), (after, "second")):
+        _require_unique(query, key, view, which)
+    return _by_key(query, columns, key, before, after, samples, is_whole)
 
 
 def count_rows(query: OpenQuery) -> list[int]:
     """The number of rows of each state."""
-    with duckdb_errors(query.reads_by_view):
-        return [
-            _number(query, f"SELECT count(*) FROM {quoted_identifier(read.view)}") for read in query.reads
-        ]
+    return [_number(query, f"SELECT count(*) FROM {quoted_identifier(read.view)}") for read in query.reads]
 
 
 def _require_columns(key: Sequence[str], columns: Sequence[str]) -> None:
@@ -107,8 +102,7 @@ def _by_key(
     any_differs = " OR ".join(differs.values()) or "false"
     both = f"FROM {before} {_BEFORE} JOIN {after} {_AFTER} ON {on} WHERE {any_differs}"
     counts = ["count(*)", *(f"count(*) FILTER ({text})" for text in differs.values())]
-    found = query.connection.execute(f"SELECT {', '.join(counts)} {both}").fetchone()
-    assert found is not None, "an aggregate has a row"
+    (found,) = query.fetch(f"SELECT {', '.join(counts)} {both}")
     order, first, second = (
         _column_list(key),
         _columns_as_text(columns, f"{_BEFORE}."),
@@ -147,15 +141,14 @@ def _columns_as_text(names: Sequence[str], prefix: str = "") -> str:
 
 
 def _number(query: OpenQuery, text: str) -> int:
-    found = query.connection.execute(text).fetchone()
-    assert found is not None, "an aggregate has a row"
-    return int(found[0])
+    ((found,),) = query.fetch(text)
+    return int(found)
 
 
 def _one_sided(
     query: OpenQuery, change: str, text: str, columns: Sequence[str], samples: int
 ) -> Iterator[SampleRow]:
-    for row in query.connection.execute(f"{text} LIMIT {samples}").fetchall():
+    for row in query.fetch(f"{text} LIMIT {samples}"):
         values = zip(columns, map(_text, row), strict=True)
         yield SampleRow(
             change,
@@ -169,7 +162,7 @@ def _one_sided(
 def _changed_rows(
     query: OpenQuery, text: str, columns: Sequence[str], key: Sequence[str], samples: int
 ) -> Iterator[SampleRow]:
-    for row in query.connection.execute(f"{text} LIMIT {samples}").fetchall():
+    for row in query.fetch(f"{text} LIMIT {samples}"):
         before, after = row[: len(columns)], row[len(columns) :]
         yield SampleRow(
             "changed",

@@ -7,19 +7,30 @@ configuration is locked: no other file, no network, no further extension, and no
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from icemigrate.errors import IcemigrateError, MissingExtra, extra_hint
 
 if TYPE_CHECKING:
     import duckdb
 
+T = TypeVar("T")
 _EXTENSIONS = ("avro", "iceberg")
 """In the order in which DuckDB needs them."""
 _STORAGE_EXTENSIONS = ("httpfs",)
+_SETTINGS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    # With its cache, the extension `iceberg` of DuckDB 1.5.5 reads another deletion vector of the same Puffin
+    # file: `ScanPuffinFile` takes the start of the cached range for that of the vector.
+    "enable_external_file_cache": "false",
+}
+_RUNS = 8
+"""Runs of a statement at most, until it gives its own error.  At most one of ten gives another one."""
 
 
 @contextmanager
@@ -34,14 +45,7 @@ def open_duckdb(scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
         import duckdb
     except ImportError as error:
         raise _missing(error) from error
-    connection = duckdb.connect(
-        config={
-            "autoinstall_known_extensions": "false",
-            "autoload_known_extensions": "false",
-            "python_enable_replacements": "false",
-            "temp_directory": str(scratch),
-        }
-    )
+    connection = duckdb.connect(config={**_SETTINGS, "temp_directory": str(scratch)})
     try:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET enable_progress_bar = true")
@@ -63,6 +67,26 @@ def statement_share(connection: duckdb.DuckDBPyConnection) -> float | None:
     """
     percent = connection.query_progress()
     return None if percent < 0 else percent / 100
+
+
+def run_statement(connection: duckdb.DuckDBPyConnection, run: Callable[[], T]) -> T:
+    """Run a statement, again where DuckDB reports an interrupt for an error in another of its threads.
+
+    DuckDB 1.5.5 does so in some percent of failures (https://github.com/duckdb/duckdb/pull/23379).
+
+    :param run: runs the statement.  A transaction that is open begins again before the next run.
+    :raises duckdb.Error: what is wrong.
+    """
+    import duckdb
+
+    for _ in range(_RUNS - 1):
+        try:
+            return run()
+        except duckdb.InterruptException:
+            with suppress(duckdb.TransactionException):  # there is none
+                connection.execute("ROLLBACK")
+                connection.execute("BEGIN TRANSACTION")
+    return run()
 
 
 def load_iceberg(connection: duckdb.DuckDBPyConnection, secret: str | None = None) -> None:

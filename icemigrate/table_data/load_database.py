@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from icemigrate.frozen import Frozen
-from icemigrate.table_data.duckdb_session import open_duckdb, statement_share
+from icemigrate.table_data.duckdb_session import open_duckdb, run_statement, statement_share
 
 
 class LoadDatabase(Frozen):
@@ -29,7 +29,9 @@ class LoadDatabase(Frozen):
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query, as Python values; times with a zone have to be numbers or texts."""
-        found: list[tuple[Any, ...]] = self.connection.execute(sql).fetchall()
+        found: list[tuple[Any, ...]] = run_statement(
+            self.connection, lambda: self.connection.execute(sql).fetchall()
+        )
         return found
 
     def share(self) -> float | None:
@@ -38,7 +40,7 @@ class LoadDatabase(Frozen):
 
     def run(self, sql: str) -> None:
         """Run a statement."""
-        self.connection.execute(sql)
+        run_statement(self.connection, lambda: self.connection.execute(sql))
 
     def temporary_file(self, ending: str, content: bytes) -> Path:
         """A new file of the folder."""

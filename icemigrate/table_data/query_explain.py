@@ -10,7 +10,6 @@ from icemigrate.catalog.metadata_files import ReadBytes
 from icemigrate.frozen import Frozen
 from icemigrate.results.query_results import FileGroup, QueriedTable, QueryExplanation
 from icemigrate.table_data.live_files import DATA, LiveFileReader
-from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_readers import ReaderKind
 from icemigrate.table_data.query_tables import OpenQuery
 from icemigrate.table_data.query_views import TableRead
@@ -51,10 +50,9 @@ def explain_query(session: TableSession, query: OpenQuery) -> QueryExplanation:
 
     :raises IcemigrateError: the query fails, or a manifest cannot be read.
     """
-    with duckdb_errors(query.reads_by_view):
-        query.connection.execute(_LOG_FILES)
-        plan = query.connection.execute(f"EXPLAIN (ANALYZE, FORMAT json) {query.sql}").fetchall()[0][1]
-        opened = {path for (path,) in query.connection.execute(_OPENED_FILES).fetchall()}
+    query.fetch(_LOG_FILES)
+    plan = query.fetch(f"EXPLAIN (ANALYZE, FORMAT json) {query.sql}")[0][1]
+    opened = {path for (path,) in query.fetch(_OPENED_FILES)}
     scans = list(_scans(json.loads(plan)))
     found = (
         _explained(session, one, _files(one, session.store.files.read), opened, scans) for one in query.reads

@@ -7,14 +7,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
-from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier
+from icemigrate.table_data.duckdb_problems import duckdb_problem
+from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier, run_statement
 from icemigrate.table_data.duckdb_statements import require_reads
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import point_metadata
@@ -84,10 +85,28 @@ class OpenQuery(Frozen):
             reader = self.connection.execute(self.sql).to_arrow_reader(BATCH_ROWS)
         return QueryBatches(reader, self.errors)
 
-    def errors(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def errors(self) -> Iterator[None]:
         """Raise DuckDB's exceptions as errors of the project, with places in what the user wrote."""
+        import duckdb
+
         columns = [column.name for read in self.reads for column in read.metadata.schema.fields]
-        return duckdb_errors(self.reads_by_view, self.written, columns)
+        with duckdb_errors(self.reads_by_view, self.written, columns):
+            try:
+                yield
+            except (duckdb.Error, OSError) as error:
+                if duckdb_problem(error).exception == "INTERRUPT":
+                    # DuckDB's stream reports an interrupt for an error in another of its threads.
+                    run_statement(self.connection, lambda: _read_all(self.connection.execute(self.sql)))
+                raise
+
+    def fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of another statement on the open tables.
+
+        :raises IcemigrateError: a file cannot be read.
+        """
+        with duckdb_errors(self.reads_by_view):
+            return run_statement(self.connection, lambda: self.connection.execute(sql).fetchall())
 
     def rows(self) -> pa.Table:
         """Run the query; all of its rows.
@@ -103,6 +122,11 @@ class OpenQuery(Frozen):
     def reads_by_view(self) -> dict[str, str]:
         """The declared names of the tables, by the names of their views."""
         return {read.view: read.declared for read in self.reads}
+
+
+def _read_all(result: duckdb.DuckDBPyConnection) -> None:
+    for _ in result.to_arrow_reader(BATCH_ROWS):
+        pass
 
 
 def query_table(

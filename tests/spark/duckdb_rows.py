@@ -30,7 +30,8 @@ def main() -> None:
     """Answer the queries; nothing is downloaded."""
     import duckdb
 
-    reader = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    config = {"autoinstall_known_extensions": "false", "enable_external_file_cache": "false"}
+    reader = duckdb.connect(config=config)
     for name in ("avro", "httpfs", "iceberg"):
         package = importlib.import_module(f"duckdb_extension_{name}")
         (file,) = Path(package.__path__[0]).rglob(f"{name}.duckdb_extension")

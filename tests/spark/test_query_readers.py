@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -123,6 +124,23 @@ def test_equality_deletes_by_a_column_that_is_renamed_and_dropped(
     lake.sql("ALTER TABLE @ DROP COLUMN key")
     assert compare_rows(lake, "db.t") == before
     assert before["pyiceberg"] < before["query"]
+
+
+def test_deletion_vectors_of_several_files_are_in_one_puffin_file(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    lake = Deleting(tmp_path, spark, 3, granularity="partition")
+    # A long vector beside a short one: a cached read of the long one has the bytes of the short one, too.
+    for pair in range(4):
+        for start, rows in ((pair * 10_000, 3000), (pair * 10_000 + 5000, 9)):
+            columns = "CAST(id AS INT), concat('v', id), concat('c', id)"
+            lake.sql(f"INSERT INTO @ SELECT /*+ COALESCE(1) */ {columns} FROM range({start}, {start + rows})")
+        lake.sql(f"DELETE FROM @ WHERE id DIV 10000 = {pair} AND id % 3 = 1")
+    vectors = lake.sql("SELECT count(DISTINCT file_path), count(*) FROM @.delete_files")
+    assert vectors == [(4, 8)]
+    for file in tmp_path.rglob("*.puffin"):
+        os.utime(file, (0, 0))  # DuckDB caches no file that is younger than ten seconds
+    assert compare_rows(lake, "db.t")["pyiceberg"] >= 12
 
 
 def test_variants_are_json(tmp_path: Path, spark: SparkSession) -> None:

@@ -252,6 +252,16 @@ def test_equal_names_of_a_result_get_numbers(tables: TableSession) -> None:
     assert query_sql(tables, "SELECT 1 AS id, 2 AS id, 3 AS id_1").column_names == ["id", "id_2", "id_1"]
 
 
+def test_an_error_in_another_thread_of_duckdb_is_no_interrupt(tables: TableSession) -> None:
+    broken = "SELECT CASE WHEN range = 200000 THEN error('broken') ELSE range END AS n FROM range(200001)"
+    with open_sql_query(tables, broken) as query:
+        for _ in range(100):
+            with pytest.raises(UsageError, match="broken"):
+                list(query.batches())
+            with pytest.raises(UsageError, match="broken"):
+                query.fetch(broken)
+
+
 @pytest.mark.parametrize("content", [None, b"PAR1", b"PAR1" * 50])
 def test_a_missing_or_damaged_data_file_is_one_error(
     tmp_path: Path, content: bytes | None, capsys: pytest.CaptureFixture[str]
