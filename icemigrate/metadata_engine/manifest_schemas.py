@@ -159,12 +159,25 @@ def _list(element_id: int, element: Type) -> List:
 
 
 def avro_record(name: str, fields: Sequence[Field]) -> dict[str, Any]:
-    """The Avro schema of a record; an optional field is a union with null (Appendix A)."""
-    return {"type": "record", "name": name, "fields": [_avro_field(f) for f in fields]}
+    """The Avro schema of a record; an optional field is a union with null (Appendix A).
+
+    Avro allows one definition of a name.  A second field of a type refers to the first one in files of Java's
+    library, and PyIceberg reads no such reference: here it defines the type again, with its field id in the
+    name.  Readers compare no names of types.
+    """
+    return _record(name, fields, set())
 
 
-def _avro_field(field: Field) -> dict[str, Any]:
-    type_ = _avro_type(field.type, field.id)
+def _record(name: str, fields: Sequence[Field], defined: set[str]) -> dict[str, Any]:
+    """The schema of a record.
+
+    :param defined: names of types that are defined before it; it gets those that the record defines.
+    """
+    return {"type": "record", "name": name, "fields": [_avro_field(f, defined) for f in fields]}
+
+
+def _avro_field(field: Field, defined: set[str]) -> dict[str, Any]:
+    type_ = _avro_type(field.type, field.id, defined)
     out: dict[str, Any] = {"name": avro_name(field.name), "type": type_}
     if not field.required and type_ != "null":
         out["type"] = ["null", type_]
@@ -198,19 +211,31 @@ _AVRO_TYPES: Mapping[str, Any] = {
 }
 
 
-def _avro_type(type_: Type, field_id: int) -> Any:
+def _avro_type(type_: Type, field_id: int, defined: set[str]) -> Any:
     """The Avro type of a field's type.
 
     :param field_id: names a record; the library names it after the field too.
+    :param defined: see :func:`_record`.
     """
     if isinstance(type_, Struct):
-        return avro_record(f"r{field_id}", type_.fields)
+        return _record(f"r{field_id}", type_.fields, defined)
     if isinstance(type_, List):
         element = type_.element
-        return {"type": "array", "items": _avro_type(element.type, element.id), "element-id": element.id}
+        items = _avro_type(element.type, element.id, defined)
+        return {"type": "array", "items": items, "element-id": element.id}
     if isinstance(type_, Map):
-        pair = avro_record(f"k{type_.key.id}_v{type_.value.id}", (type_.key, type_.value))
+        pair = _record(f"k{type_.key.id}_v{type_.value.id}", (type_.key, type_.value), defined)
         return {"type": "array", "items": pair, "logicalType": "map"}
+    found = _avro_value_type(type_)
+    if isinstance(found, str) or "name" not in found:
+        return found
+    name = f"{found['name']}_{field_id}" if found["name"] in defined else found["name"]
+    defined.add(name)
+    return {**found, "name": name}
+
+
+def _avro_value_type(type_: Type) -> Any:
+    """The Avro type of values without fields."""
     if isinstance(type_, Decimal):
         return {
             **{"type": "fixed", "name": f"decimal_{type_.precision}_{type_.scale}"},

@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import duckdb
 import fastavro
@@ -305,3 +306,25 @@ def test_an_infinity_inside_a_value_is_refused(written: WrittenTables, kind: str
     assert (
         update_data(written.session, name, {"x": value.replace("-", "") % "2026-01-31"}, "true").updated == 1
     )
+
+
+NAMED = {
+    "decimal(9,2)": ["1.50", "-0.25"],
+    "uuid": [VALUES["uuid"][0], str(UUID(int=1))],
+    "fixed[2]": ["00ff", "0100"],
+}
+
+
+@pytest.mark.parametrize("kind", [*VALUES, "fixed[2]"])
+def test_two_partition_fields_have_one_type(written: WrittenTables, kind: str) -> None:
+    name = written.create(
+        f"columns: [{{name: n, type: int}}, {{name: x, type: {kind!r}}}, {{name: y, type: {kind!r}}}]\n"
+        "partition_by: [x, y]"
+    )
+    x, y = NAMED.get(kind) or VALUES[kind][:2]
+    insert_data(written.session, name, [{"n": 1, "x": x, "y": y}, {"n": 2, "x": y, "y": x}])
+    files = {tuple(map(plain, task.file.partition)) for task in written.static(name).scan().plan_files()}
+    assert len(files) == 2
+    assert files == {pair[::-1] for pair in files}
+    delete_data(written.session, name, "n = 1")
+    assert query_table(written.session, name)["n"].to_pylist() == [2]
