@@ -59,8 +59,10 @@ soak: setup java ## Random migrations done and undone, many more of them and oth
 random-runs: setup java ## Random kills, pauses and changes of other clients, judged by a model (RUNS=2000)
 	@$(PYTHON) -m tests.crash.model.random_runs --runs $${RUNS:-2000} --progress
 
-ingest-kills: setup java ## Random kills of a pipeline and its writer; each entry is in a table once (KILLS=200)
+ingest-kills: setup java ## Random kills of a pipeline, its writer and its servers; each entry is in a table once (KILLS=200)
 	@$(PYTHON) -m tests.crash.ingest_kills --kills $${KILLS:-200}
+	@$(PYTHON) -m tests.crash.load_kills --catalog sqlite --kills $${KILLS:-200}
+	@$(PYTHON) -m tests.crash.load_kills --catalog rest --kills $${KILLS:-200}
 
 bench: setup java ## The measurements in bench/, as ratios
 	@set -e; for program in bench/*.py; do echo "== $$program"; $(PYTHON) "$$program"; done

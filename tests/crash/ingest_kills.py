@@ -92,20 +92,20 @@ def kill_and_count(folder: Path, kills: int, seed: int) -> tuple[list[TableCount
     log.mkdir()
     longest = 10.0
     while done["ingest"] < kills:
-        writer = _start("-m", "tests.crash.ingest_kills", "--write", str(log), "--life", str(done["writer"]))
+        writer = start("-m", "tests.crash.ingest_kills", "--write", str(log), "--life", str(done["writer"]))
         began = time.monotonic()
-        ingest = _start("-m", "icemigrate.cli", *_ingest(project, log), "--continuous", "1s")
+        ingest = start("-m", "icemigrate.cli", *_ingest(project, log), "--continuous", "1s")
         # Half of the moments are after the first batch of this run, whenever that begins.
         if choose.random() < 0.5 and _wait_for_batch(log, ingest):
             longest = time.monotonic() - began
             time.sleep(choose.uniform(0, 3))
         else:
             time.sleep(choose.uniform(0, longest))
-        assert ingest.poll() is None, f"ingest ended: {_output(ingest)}"
-        _kill(ingest, is_whole_group=choose.random() < 0.5)
+        assert ingest.poll() is None, f"ingest ended: {output(ingest)}"
+        kill(ingest, is_whole_group=choose.random() < 0.5)
         done["ingest"] += 1
         time.sleep(choose.uniform(0, 0.2))
-        _kill(writer, is_whole_group=False)
+        kill(writer, is_whole_group=False)
         done["writer"] += 1
         print(f"{done['ingest']} of {kills} kills", file=sys.stderr, flush=True)
     last = subprocess.run(
@@ -121,7 +121,7 @@ def _ingest(project: TableProject, log: Path) -> list[str]:
     return ["ingest", str(log), *tables, "--project", str(project.folder), "--retention", "1m"]
 
 
-def _start(*arguments: str) -> subprocess.Popen[str]:
+def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, *arguments],
         cwd=ROOT,
@@ -150,7 +150,7 @@ def _names(folder: Path) -> set[str]:
     return set()
 
 
-def _kill(process: subprocess.Popen[str], *, is_whole_group: bool) -> None:
+def kill(process: subprocess.Popen[str], *, is_whole_group: bool) -> None:
     """Kill a process alone, so that its JVM notices it, or all processes that it started at once."""
     with suppress(ProcessLookupError):
         if is_whole_group:
@@ -162,7 +162,7 @@ def _kill(process: subprocess.Popen[str], *, is_whole_group: bool) -> None:
         process.stdout.close()
 
 
-def _output(process: subprocess.Popen[str]) -> str:
+def output(process: subprocess.Popen[str]) -> str:
     return process.stdout.read() if process.stdout is not None else ""
 
 

@@ -110,6 +110,20 @@ def seaweedfs_at(
         yield replace(found, pid=pid)
 
 
+def create_bucket(server: SeaweedFS, name: str) -> None:
+    """A bucket that is none of tables."""
+    import pyarrow.fs
+
+    storage = pyarrow.fs.S3FileSystem(
+        access_key=server.access_key,
+        secret_key=server.secret_key,
+        endpoint_override=server.s3,
+        region="us-east-1",
+        allow_bucket_creation=True,
+    )
+    storage.create_dir(name)
+
+
 def _program() -> Path:
     """``weed`` lies beside the Python that the wheel was installed for."""
     beside = Path(sys.executable).with_name("weed")

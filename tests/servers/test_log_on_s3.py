@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow.fs
 import pytest
 
 from icemigrate.errors import ExitCode
@@ -26,7 +25,7 @@ from icemigrate.wal.log_lock import lock_log
 from icemigrate.wal.storage_path import StoragePath, open_path
 from tests.servers.conftest import ACCESS_KEY, SECRET_KEY
 from tests.servers.lake import rest_kind
-from tests.servers.seaweedfs import SeaweedFS, seaweedfs_at, seaweedfs_ports
+from tests.servers.seaweedfs import SeaweedFS, create_bucket, seaweedfs_at, seaweedfs_ports
 
 ROOT = Path(__file__).parents[2]
 LOG = "s3://telemetry/log"
@@ -119,18 +118,6 @@ class PipelineProject:
     def counts(self, name: str) -> Counter[int]:
         """How often a table has each number."""
         return Counter(int.from_bytes(row["span_id"], "big") - 1 for row in self.rows(name))
-
-
-def create_bucket(server: SeaweedFS, name: str) -> None:
-    """A bucket that is none of tables."""
-    storage = pyarrow.fs.S3FileSystem(
-        access_key=server.access_key,
-        secret_key=server.secret_key,
-        endpoint_override=server.s3,
-        region="us-east-1",
-        allow_bucket_creation=True,
-    )
-    storage.create_dir(name)
 
 
 def check_storage(log: StoragePath) -> None:
