@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from icemigrate.diagnostics import format_count
+from icemigrate.render.alike_findings import note_lines
+from icemigrate.render.alike_tables import AlikeTables, TableLines, alike_tables, without_ids
 from icemigrate.render.display import note_line, one_line, path_text, timestamp_text, visible_text
-from icemigrate.render.phrases import interrupted_line
+from icemigrate.render.phrases import interrupted_line, join_with_and
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.drift_results import AcceptResult, DriftFact, DriftResult, TableDrift
 
 _SYMBOLS = {"added": "+", "changed": "~", "removed": "-"}
+_MOST_WRITERS = 10
+"""Writers of one period that are named."""
 
 
 def drift_text(result: DriftResult, style: TerminalStyle) -> str:
@@ -22,8 +26,8 @@ def drift_text(result: DriftResult, style: TerminalStyle) -> str:
         if result.interrupted:
             lines.append(style.bad(interrupted_line(result.interrupted)))
         return "\n".join(lines) + "\n"
-    for table in result.tables:
-        lines += [*_table(table, style), ""]
+    for group in _groups(result.tables, style):
+        lines += [*group, ""]
     lines.append((style.bad if result.drifted else style.bold)(_summary(result)))
     if result.drifted:
         ends = [*(";" for _ in result.resolutions[1:]), "."]
@@ -50,15 +54,30 @@ def accept_text(result: AcceptResult, style: TerminalStyle) -> str:
         lines = [
             f"{style.good('wrote')} {path_text(result.path)}: review it, then `icemigrate apply` records it."
         ]
-    lines += [f"{style.changed('note')}: {note_line(note)}" for note in result.notes]
+    lines += [f"{style.changed('note')}: {note}" for note in note_lines(result.notes, style)]
     return "\n".join(lines) + "\n"
 
 
+def _groups(tables: Sequence[TableDrift], style: TerminalStyle) -> Iterator[Iterator[str]]:
+    """The lines of each table, or of each group of tables that differ in the same way."""
+    blocks = (
+        TableLines(
+            tuple(dict.fromkeys((table.table, table.name, table.found or table.name))),
+            (),
+            tuple(
+                without_ids(line)
+                for line in (_head(table, style), *_facts(table, style), *_notes(table, style))
+            ),
+        )
+        for table in tables
+    )
+    for group in alike_tables(blocks, one_line, shows_all=style.details):
+        alike = [tables[at] for at in group.members]
+        yield _table(alike[0], style) if len(alike) == 1 else _table_for_all(alike, group, style)
+
+
 def _table(table: TableDrift, style: TerminalStyle) -> Iterator[str]:
-    label = table.table if table.table == table.name else f"{table.table} (in the catalog: {table.name})"
-    symbols = {"gone": "-", "replaced": "-", "renamed": "→", "unreadable": "?"}
-    symbol = symbols.get(table.state, "~")
-    yield f"{style.symbol(symbol)} {style.bold(one_line(label))}{_state(table)}"
+    yield _head(table, style)
     last: tuple[str, ...] = ()
     for fact in table.facts:
         yield f"    {_fact(fact, style)}"
@@ -67,8 +86,40 @@ def _table(table: TableDrift, style: TerminalStyle) -> Iterator[str]:
         if traced != last:
             yield from (f"        {style.dim(line)}" for line in traced)
         last = traced
-    for note in table.notes:
-        yield f"    {style.dim(f'note: {note_line(note)}')}"
+    yield from _notes(table, style)
+
+
+def _table_for_all(tables: Sequence[TableDrift], group: AlikeTables, style: TerminalStyle) -> Iterator[str]:
+    """The first one of several tables, with the names of the others and the times of all their changes."""
+    yield _head(tables[0], style)
+    yield f"    {style.dim(group.others_text(one_line) or '')}"
+    yield from _facts(tables[0], style)
+    traced = [fact for table in tables for fact in table.facts if fact.before is not None]
+    if traced:
+        latest = max(fact.before for fact in traced if fact.before is not None)
+        after = [fact.after for fact in traced]
+        earliest = min(at for at in after if at is not None) if None not in after else None
+        writers = tuple(dict.fromkeys(name for fact in traced for name in fact.writers))
+        yield from (f"        {style.dim(line)}" for line in _period(earliest, latest, writers))
+        by = dict.fromkeys(one_line(fact.by) for fact in traced if fact.by is not None)
+        if by:
+            yield f"        {style.dim(f'manual changes by {join_with_and(by)}, with `icemigrate table`')}"
+    yield from _notes(tables[0], style)
+
+
+def _head(table: TableDrift, style: TerminalStyle) -> str:
+    label = table.table if table.table == table.name else f"{table.table} (in the catalog: {table.name})"
+    symbols = {"gone": "-", "replaced": "-", "renamed": "→", "unreadable": "?"}
+    symbol = symbols.get(table.state, "~")
+    return f"{style.symbol(symbol)} {style.bold(one_line(label))}{_state(table)}"
+
+
+def _facts(table: TableDrift, style: TerminalStyle) -> Iterator[str]:
+    yield from (f"    {_fact(fact, style)}" for fact in table.facts)
+
+
+def _notes(table: TableDrift, style: TerminalStyle) -> Iterator[str]:
+    yield from (f"    {style.dim(f'note: {note_line(note)}')}" for note in table.notes)
 
 
 def _state(table: TableDrift) -> str:
@@ -106,15 +157,23 @@ def _traced(fact: DriftFact) -> tuple[str, ...]:
     if fact.by is not None:
         when = timestamp_text(fact.before)
         return (f"manual change at {when} by {one_line(fact.by)}, with `icemigrate table`",)
-    if fact.after is None:
-        when = f"before {timestamp_text(fact.before)}"
-    elif fact.after == fact.before:
-        when = f"at {timestamp_text(fact.before)}"
+    return _period(fact.after, fact.before, fact.writers)
+
+
+def _period(after: datetime | None, before: datetime, writers: Sequence[str]) -> tuple[str, ...]:
+    """When something changed, and the writers in that period."""
+    if after is None:
+        when = f"before {timestamp_text(before)}"
+    elif after == before:
+        when = f"at {timestamp_text(before)}"
     else:
-        when = f"between {' and '.join(_two_timestamps(fact.after, fact.before))}"
-    if not fact.writers:
+        when = f"between {' and '.join(_two_timestamps(after, before))}"
+    if not writers:
         return (when,)
-    return (when, f"writers in that period: {'; '.join(map(one_line, fact.writers))}")
+    named = [one_line(name) for name in writers[:_MOST_WRITERS]]
+    if len(writers) > _MOST_WRITERS:
+        named.append(f"{len(writers) - _MOST_WRITERS} more")
+    return (when, f"writers in that period: {'; '.join(named)}")
 
 
 def _two_timestamps(first: datetime, second: datetime) -> tuple[str, str]:

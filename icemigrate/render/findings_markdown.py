@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from icemigrate.diagnostics import Diagnostic, Severity, format_count
+from icemigrate.render.alike_findings import alike_findings, finding_line
 from icemigrate.render.finding_locations import by_severity
 from icemigrate.render.findings_text import severity_counts
 from icemigrate.render.markdown_text import (
     COMMENT_LIMIT,
     comment_size,
-    diagnostic_line,
     inline_code,
     safe_text,
 )
@@ -42,15 +42,15 @@ def failure_markdown(failure: Failure) -> str:
 def _fitting(head: Sequence[str], diagnostics: Sequence[Diagnostic]) -> str:
     lines = [*head, ""]
     room = COMMENT_LIMIT - _NOTE_SPACE - comment_size("\n".join(lines))
-    ordered = by_severity(diagnostics)
+    groups = alike_findings(by_severity(diagnostics))
     shown = 0
     is_collapsed = False
-    for d in ordered:
+    for group in groups:
         # Findings that stop nothing are collapsed, so that the others are visible at once.
         opening = ["", "<details><summary>Warnings and notes</summary>", ""]
         more = [
-            *(opening if d.severity is not Severity.ERROR and not is_collapsed else []),
-            diagnostic_line(d),
+            *(opening if group.findings[0].severity is not Severity.ERROR and not is_collapsed else []),
+            finding_line(group),
         ]
         room -= sum(comment_size(line) + 1 for line in more)
         if room < 0:
@@ -60,7 +60,7 @@ def _fitting(head: Sequence[str], diagnostics: Sequence[Diagnostic]) -> str:
         shown += 1
     if is_collapsed:
         lines += ["", "</details>"]
-    if left := ordered[shown:]:
+    if left := [one for group in groups[shown:] for one in group.findings]:
         lines += [
             "",
             f"_Not shown: {severity_counts(left)}, which do not fit into a comment. The command shows all._",

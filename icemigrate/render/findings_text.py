@@ -6,17 +6,22 @@ from collections.abc import Iterable, Iterator
 
 from icemigrate.diagnostics import Diagnostic, Severity, format_count
 from icemigrate.render import display, phrases
+from icemigrate.render.alike_findings import alike_findings
+from icemigrate.render.alike_tables import others_text
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.command_results import CheckResult, Failure
 
 
 def diagnostics_lines(diagnostics: Iterable[Diagnostic], style: TerminalStyle) -> Iterator[str]:
-    """One or two lines each: ``file:line:column: error: … [code]`` and the hint."""
+    """One to three lines each: ``file:line:column: error: … [code]``, names of others, and the hint."""
     paints = {Severity.ERROR: style.bad, Severity.WARNING: style.changed, Severity.NOTE: style.moved}
-    for d in diagnostics:
+    for group in alike_findings(diagnostics, shows_all=style.details):
+        d = group.findings[0]
         where = f"{style.bold(display.one_line(str(d.place)))}: " if d.place else ""
         severity = paints[d.severity](f"{d.severity.value}:")
         yield f"{where}{severity} {display.one_line(d.message)} {style.dim(f'[{d.code}]')}"
+        if group.others:
+            yield f"    {style.dim(others_text(group.others, 'other', display.one_line))}"
         if d.hint:
             yield from (f"    {line}" for line in display.message_text(d.hint).splitlines())
 

@@ -29,6 +29,7 @@ from icemigrate.planning.stages import (
     shown_statement,
 )
 from icemigrate.render import display
+from icemigrate.render.alike_tables import alike_lines
 from icemigrate.results.command_results import ApplyResult, PlanResult
 from icemigrate.results.status_results import KeptViewStatus
 
@@ -267,7 +268,9 @@ def old_files_text(table: TablePlan) -> str | None:
 
 def old_partition_lines(result: PlanResult) -> Iterator[str]:
     """Old files of tables that a plan does not change."""
-    yield from (old_partition_line(one.name, one.old_files) for one in result.lying_old)
+    yield from alike_lines(
+        (one.name, old_partition_line(one.name, one.old_files)) for one in result.lying_old
+    )
     if result.lying_unasked:
         tables = format_count(result.lying_unasked, "more table")
         yield (

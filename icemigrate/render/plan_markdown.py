@@ -14,13 +14,13 @@ from icemigrate.planning.merge import Conflict
 from icemigrate.planning.plan import MigrationPlan, Plan, PlannedChange, PlannedDataStep, Step, TablePlan
 from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
 from icemigrate.render import display, phrases
-from icemigrate.render.alike_tables import alike_tables
+from icemigrate.render.alike_findings import finding_lines
+from icemigrate.render.alike_tables import alike_tables, planned_tables
 from icemigrate.render.finding_locations import by_severity
 from icemigrate.render.markdown_text import (
     COMMENT_LIMIT,
     comment_size,
     cut_to_limit,
-    diagnostic_line,
     fenced_sql,
     inline_code,
     safe_text,
@@ -51,7 +51,7 @@ def _plan(result: PlanResult, *, with_statements: bool) -> str:
 
 
 def _diagnostics(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
-    lines = [diagnostic_line(d) for d in by_severity(diagnostics)]
+    lines = [*finding_lines(by_severity(diagnostics))]
     if lines:
         yield from (*lines, "")
 
@@ -67,11 +67,12 @@ def _migration(migration: MigrationPlan, plan: Plan, with_statements: bool) -> I
     if migration.create_namespaces or recorded is not None:
         yield ""
     stages = plan_stages(plan, migration)
-    groups = alike_tables(
+    tables = planned_tables(
         migration.tables,
         lambda table: _table(table, table_stages(stages, table), migration, with_statements),
-        safe_text,
     )
+    values = (value for one in migration.lists for value in one.values)
+    groups = alike_tables(tables, safe_text, values=values)
     for group in groups:
         head, *rest = group.lines
         yield head

@@ -17,7 +17,7 @@ from icemigrate.planning.plan import (
 )
 from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
 from icemigrate.render import display, phrases
-from icemigrate.render.alike_tables import alike_tables
+from icemigrate.render.alike_tables import alike_tables, planned_tables
 from icemigrate.render.findings_text import diagnostics_lines
 from icemigrate.render.plan_details import affected_writers_lines, new_table_lines, writer_lines
 from icemigrate.render.terminal_style import TerminalStyle
@@ -52,9 +52,11 @@ def _migration(migration: MigrationPlan, plan: Plan, style: TerminalStyle) -> It
     for namespace in migration.create_namespaces:
         yield f"{_INDENT}{style.symbol('+')} create namespace {display.one_line('.'.join(namespace))}"
     stages = plan_stages(plan, migration)
-    groups = alike_tables(
+    tables = planned_tables(
         migration.tables, lambda table: _table(table, table_stages(stages, table), migration, style)
     )
+    values = (value for one in migration.lists for value in one.values)
+    groups = alike_tables(tables, shows_all=style.details, values=values)
     for group in groups:
         head, *rest = group.lines
         yield f"{_INDENT}{head}"

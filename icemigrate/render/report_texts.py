@@ -6,6 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display, phrases
+from icemigrate.render.alike_findings import note_lines, without_names
+from icemigrate.render.alike_tables import (
+    TableLines,
+    alike_lines,
+    alike_tables,
+    number_ranges,
+    without_numbers,
+)
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.results.command_results import (
     DoctorCheck,
@@ -87,8 +95,13 @@ def maintain_text(result: MaintainResult, style: TerminalStyle) -> str:
         if acts:
             lines += [style.bold(_TITLES[part]), *_acts(acts, style), ""]
     if result.kept and not result.done:
-        lines += [style.bold("Skipped"), *(_skipped_table_line(kept, style) for kept in result.kept), ""]
-    lines += [style.dim(f"note: {display.note_line(note)}") for note in result.notes]
+        skipped = ((kept.table, _skipped_table_line(kept, style)) for kept in result.kept)
+        lines += [
+            style.bold("Skipped"),
+            *alike_lines(skipped, shows_all=style.details, escape=display.one_line),
+            "",
+        ]
+    lines += [style.dim(f"note: {note}") for note in note_lines(result.notes, style)]
     lines.append(style.bold(_summary(result)))
     if result.interrupted:
         lines.append(style.bad(phrases.interrupted_line(result.interrupted)))
@@ -96,11 +109,33 @@ def maintain_text(result: MaintainResult, style: TerminalStyle) -> str:
 
 
 def _acts(acts: Sequence[ActionSummary], style: TerminalStyle) -> Iterator[str]:
-    for act in acts:
-        yield f"  {style.symbol('-')} {display.one_line(act.table)}: {act.outcome or act.text}"
+    blocks = (
+        TableLines(
+            (act.table,),
+            (),
+            (without_numbers(_outcome(act)), *(without_names(text) for text in _costs(act))),
+        )
+        for act in acts
+    )
+    for group in alike_tables(blocks, display.one_line, shows_all=style.details):
+        alike = [acts[at] for at in group.members]
+        act = alike[0]
+        ranges = number_ranges([_outcome(one) for one in alike])
+        text = _outcome(act) if len(alike) == 1 else ranges
+        yield f"  {style.symbol('-')} {display.one_line(act.table)}: {text}"
+        if (others := group.others_text(display.one_line)) is not None:
+            yield f"      {style.dim(others)}"
+        yield from (f"      {style.changed(display.one_line(text))}" for text in _costs(act))
         if act.outcome is None:
-            yield from (f"      {style.changed(display.one_line(text))}" for text in act.consequences)
             yield style.dim(f"      {display.one_line(act.statement)}")
+
+
+def _outcome(act: ActionSummary) -> str:
+    return act.outcome or act.text
+
+
+def _costs(act: ActionSummary) -> tuple[str, ...]:
+    return act.consequences if act.outcome is None else ()
 
 
 def _skipped_table_line(kept: SkippedTable, style: TerminalStyle) -> str:
@@ -146,7 +181,16 @@ def reset_text(result: ResetResult, style: TerminalStyle) -> str:
             "history is empty.\n`icemigrate apply` begins with the first migration again.\n"
         )
     lines = [style.dim(f"{result.project} → {result.environment}"), ""]
-    lines += [f"  {_reset_line(table, style)}" for table in result.tables]
+    blocks = (
+        TableLines(
+            tuple(name for name in (table.table, table.trash) if name is not None),
+            (f"  {_reset_line(table, style)}",),
+        )
+        for table in result.tables
+    )
+    for group in alike_tables(blocks, display.one_line, shows_all=style.details):
+        others = group.others_text(display.one_line)
+        lines += [*group.lines, *([f"      {style.dim(others)}"] if others else [])]
     versions = format_count(result.versions, "version")
     return "\n".join(
         [*lines, "", style.bold(f"Reset: {tables} to the trash; the history forgets {versions}."), ""]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display, phrases
-from icemigrate.render.alike_tables import alike_rows
+from icemigrate.render.alike_findings import note_lines
+from icemigrate.render.alike_tables import alike_lines, alike_rows, some_names
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
 from icemigrate.results.command_results import (
@@ -104,18 +105,8 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         ("table", "at", "catalog", "pending"),
         style,
     )
-    lines += [f"{display.one_line(t.name)}: {display.note_line(t.note)}." for t in status.tables if t.note]
-    lines += [
-        style.bad(f"{display.one_line(t.name)} cannot be read: {display.note_line(t.unreadable)}.")
-        for t in status.tables
-        if t.unreadable
-    ]
-    lines += [style.dim(phrases.kept_view_line(t.name, view)) for t in status.tables for view in t.views]
-    lines += [
-        style.dim(phrases.old_partition_line(t.name, t.old_files))
-        for t in status.tables
-        if t.old_files is not None
-    ]
+    for remarks in _remarks(status.tables, style):
+        lines += alike_lines(remarks, shows_all=style.details, escape=display.one_line)
     differing = [display.one_line(t.name) for t in status.tables if t.differs]
     if differing:
         lines += ["", style.changed(_differing(differing))]
@@ -123,6 +114,22 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         lines += ["", style.changed(f"The lock is held by {display.one_line(status.lock.words)}.")]
     lines += ["", style.bold(_status_line(status))]
     return "\n".join(lines) + "\n"
+
+
+def _remarks(tables: Sequence[TableStatus], style: TerminalStyle) -> Iterator[Iterable[tuple[str, str]]]:
+    """Each kind of remark, as the names of tables and their lines."""
+    yield ((t.name, f"{display.one_line(t.name)}: {display.note_line(t.note)}.") for t in tables if t.note)
+    yield (
+        (t.name, style.bad(f"{display.one_line(t.name)} cannot be read: {display.note_line(t.unreadable)}."))
+        for t in tables
+        if t.unreadable
+    )
+    yield ((t.name, style.dim(phrases.kept_view_line(t.name, view))) for t in tables for view in t.views)
+    yield (
+        (t.name, style.dim(phrases.old_partition_line(t.name, t.old_files)))
+        for t in tables
+        if t.old_files is not None
+    )
 
 
 def _waiting_line(version: str, waiting: WaitingValues) -> str:
@@ -256,7 +263,7 @@ def reconcile_text(result: ReconcileResult, style: TerminalStyle) -> str:
         return f"{phrases.NOTHING_TO_RECONCILE}\n"
     what = format_count(len(result.tables), "table")
     took = display.elapsed_text(result.elapsed_ms)
-    names = ", ".join(map(display.one_line, result.tables))
+    names = ", ".join(some_names(result.tables, display.one_line))
     return f"{style.good('Reconciled')} {what} in {result.environment} in {took}: {names}.\n"
 
 
@@ -371,8 +378,8 @@ def import_text(result: ImportResult, style: TerminalStyle) -> str:
     """The written file, or its content on a dry run, with notes as comments."""
     if result.path is None:
         head, *rest = result.content.splitlines(keepends=True)
-        return "".join([head, *(f"# note: {display.note_line(note)}\n" for note in result.notes), *rest])
-    notes = [style.dim(f"note: {display.note_line(note)}") for note in result.notes]
+        return "".join([head, *(f"# note: {note}\n" for note in note_lines(result.notes, style)), *rest])
+    notes = [style.dim(f"note: {note}") for note in note_lines(result.notes, style)]
     what = format_count(len(result.tables), "table")
     wrote = f"{style.good('wrote')} {display.path_text(result.path)}, with {what}"
     return "\n".join([*notes, wrote, phrases.WRITTEN_NEXT]) + "\n"
