@@ -18,9 +18,12 @@ from icemigrate.frozen import Frozen
 from icemigrate.hidden_characters import escape_hidden_characters
 
 _PART = r"[^\s`.]+"
-_QUOTED = r"`(?:[^`]|``)+`"
-_TWICE = re.compile(rf"`((?:{_PART}\.)*{_QUOTED}(?:\.(?:{_PART}|{_QUOTED}))*)`(?!`)")
-"""Backticks around a dotted name of which a part is in backticks already."""
+_QUOTED = r"`(?:[^`]|``)+?`"
+_TWICE = re.compile(rf"`((?:{_PART}\.)*{_QUOTED}(?:\.(?:{_PART}|{_QUOTED}))*?)`(?![`\w])")
+"""Backticks around a dotted name of which a part is in backticks already.
+
+Two backticks before a word are one backtick of a name, otherwise they end the name and the text around it.
+"""
 _ONE_WITH_A_DOT = re.compile(r"`(?:[^`]|``)*\.(?:[^`]|``)*`\Z")
 
 

@@ -14,7 +14,7 @@ from icemigrate.changes.field_changes import field_scope, lacking_siblings, map_
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.field_order import fields_in_order
 from icemigrate.iceberg.lookup import shared_ends
-from icemigrate.iceberg.names import FieldPath, format_path
+from icemigrate.iceberg.names import FieldPath, format_path, quote_name
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_edits import insert_field
 from icemigrate.iceberg.snapshot_writers import WriterKind
@@ -184,4 +184,6 @@ class FieldInsertion(Change):
     @property
     def position_text(self) -> str:
         """The position in words, as the end of a description; empty for the last position."""
-        return ", first" if self.first else f", after {self.after}" if self.after is not None else ""
+        return (
+            ", first" if self.first else f", after {quote_name(self.after)}" if self.after is not None else ""
+        )

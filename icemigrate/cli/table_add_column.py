@@ -8,6 +8,7 @@ import click
 
 from icemigrate.cli.column_change import column_change_options, run_column_change
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.table_options import column_path
 from icemigrate.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 @click.command("add-column")
 @click.argument("name")
-@click.argument("column")
+@click.argument("column", callback=column_path)
 @click.argument("type_", metavar="TYPE")
 @click.option("--doc", metavar="TEXT", help="The description of the column.")
 @click.option("--required", "is_required", is_flag=True, help="Every row has a value; needs `--default`.")
 @click.option("--default", metavar="VALUE", help="The value of older rows, and of new rows without one.")
-@click.option("--after", metavar="COLUMN", help="Put it directly after this column.")
+@click.option("--after", metavar="COLUMN", callback=column_path, help="Put it directly after this column.")
 @click.option("--first", "is_first", is_flag=True, help="Put it first.")
 @column_change_options
 @pass_settings

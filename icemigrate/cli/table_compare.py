@@ -6,11 +6,7 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
-from icemigrate.cli.table_options import snapshot_option, table_argument
-
-
-def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in value.split(",") if name.strip()) if value else ()
+from icemigrate.cli.table_options import column_names, snapshot_option, table_argument
 
 
 @click.command("compare")
@@ -22,7 +18,7 @@ def _names(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 @click.option(
     "--key",
     metavar="COLUMNS",
-    callback=_names,
+    callback=column_names,
     help="Columns that identify a row, with commas between them: then changed rows are found.",
 )
 @click.option("--no-rows", is_flag=True, help="Compare schemas and files only; reads no data file.")

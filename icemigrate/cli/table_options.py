@@ -9,8 +9,17 @@ from typing import Any, TypeVar
 import click
 
 from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.errors import UsageError
+from icemigrate.iceberg.names import BadName, format_path
+from icemigrate.iceberg.option_names import (
+    parse_assignment,
+    parse_column_names,
+    parse_column_path,
+    parse_column_paths,
+)
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_Value = TypeVar("_Value")
 
 table_argument = click.argument("name")
 """NAME, as migration files write it."""
@@ -25,6 +34,47 @@ def require_limit(_ctx: click.Context, _param: click.Parameter, value: int | Non
     if value is not None and value > LARGEST_LIMIT:
         raise click.BadParameter(f"{value} is too large: write at most {LARGEST_LIMIT}")
     return value
+
+
+_QUOTING = "write a name with a separator in double quotes or backticks, and double a quote inside"
+
+
+def _read(param: click.Parameter, parse: Callable[[str], _Value], text: str) -> _Value:
+    try:
+        return parse(text)
+    except BadName as error:
+        where = param.opts[0] if isinstance(param, click.Option) else str(param.metavar or param.name).upper()
+        raise UsageError(f"`{where}`: {error}", _QUOTING) from error
+
+
+def column_path(_ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The path of a column, as migration files write it."""
+    return None if value is None else format_path(_read(param, parse_column_path, value))
+
+
+def column_paths(_ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Paths of columns with commas between them, each as migration files write it."""
+    return () if value is None else tuple(map(format_path, _read(param, parse_column_paths, value)))
+
+
+def column_names(_ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """Names of columns with commas between them, without their quotes."""
+    return () if value is None else _read(param, parse_column_names, value)
+
+
+def column_assignments(
+    _ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    """Expressions by the names of columns, from texts such as `amount=amount * 2`."""
+    found = dict[str, str]()
+    for text in values:
+        name, expression = _read(param, parse_assignment, text)
+        if not expression:
+            raise UsageError(f"`--set`: `{text}` is not `COLUMN=EXPRESSION`", _QUOTING)
+        if name in found:
+            raise UsageError(f"`--set`: column `{name}` is set twice", "remove one of the two")
+        found[name] = expression
+    return found
 
 
 def _limit(ctx: click.Context, param: click.Parameter, value: int) -> int | None:

@@ -10,7 +10,7 @@ import click
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import global_options
 from icemigrate.cli.query_options import RowOutput, rows_options
-from icemigrate.cli.table_options import require_limit, snapshot_option, table_argument
+from icemigrate.cli.table_options import column_paths, require_limit, snapshot_option, table_argument
 
 if TYPE_CHECKING:
     from icemigrate.table_data.table_points import ReadPoint
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--columns",
     metavar="NAMES",
+    callback=column_paths,
     help="Columns to show, separated by commas; a dot leads into a struct (default: all columns).",
 )
 @click.option(
@@ -47,7 +48,7 @@ def command(
     settings: InvocationOptions,
     name: str,
     where: str | None,
-    columns: str | None,
+    columns: tuple[str, ...],
     limit: int | None,
     snapshot: str | None,
     timestamp: str | None,
@@ -69,7 +70,7 @@ def command(
         name,
         RowOutput(settings, row_format, output, explain),
         where=where,
-        columns=() if columns is None else tuple(part.strip() for part in columns.split(",")),
+        columns=columns,
         limit=limit,
         at=_point(snapshot, timestamp, tag, branch),
     )

@@ -8,6 +8,7 @@ import click
 
 from icemigrate.cli.column_change import column_change_options, run_column_change
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.table_options import column_path
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 @click.command("rename-column")
 @click.argument("name")
-@click.argument("old")
-@click.argument("new")
+@click.argument("old", callback=column_path)
+@click.argument("new", callback=column_path)
 @column_change_options
 @pass_settings
 def command(

@@ -7,18 +7,7 @@ import click
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
 from icemigrate.cli.row_change_options import spark_note, where_option
-
-
-def _assignments(_ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    found = dict[str, str]()
-    for text in values:
-        column, equals, expression = text.partition("=")
-        if not (equals and column.strip() and expression.strip()):
-            raise click.BadParameter(f"`{text}` is not `COLUMN=EXPRESSION`")
-        if column.strip() in found:
-            raise click.BadParameter(f"column `{column.strip()}` is set twice")
-        found[column.strip()] = expression.strip()
-    return found
+from icemigrate.cli.table_options import column_assignments
 
 
 @click.command("update")
@@ -29,7 +18,7 @@ def _assignments(_ctx: click.Context, _param: click.Parameter, values: tuple[str
     metavar="COLUMN=EXPRESSION",
     required=True,
     multiple=True,
-    callback=_assignments,
+    callback=column_assignments,
     help="The new value of a column: an expression in DuckDB's SQL over the columns, such as "
     "`'amount=amount * 2'`. Repeatable.",
 )

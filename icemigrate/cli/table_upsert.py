@@ -7,6 +7,7 @@ import click
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
 from icemigrate.cli.row_change_options import data_format_option, data_option, spark_note
+from icemigrate.cli.table_options import column_names
 
 
 @click.command("upsert")
@@ -17,13 +18,18 @@ from icemigrate.cli.row_change_options import data_format_option, data_option, s
     "--on",
     metavar="COLUMN[,COLUMN]",
     required=True,
+    callback=column_names,
     help="The columns that identify a row. No two rows of the data may have the same values in them.",
 )
 @format_option("text", "json")
 @global_options
 @pass_settings
 def command(
-    settings: InvocationOptions, name: str, data: tuple[str, ...], data_format: str | None, on: str
+    settings: InvocationOptions,
+    name: str,
+    data: tuple[str, ...],
+    data_format: str | None,
+    on: tuple[str, ...],
 ) -> None:
     """Update the rows that have the keys of the data's rows, and insert the others, in one snapshot.
 
@@ -31,8 +37,7 @@ def command(
     """
     from icemigrate.commands.table_row_changes import table_upsert
 
-    keys = tuple(key.strip() for key in on.split(",") if key.strip())
     project = settings.open_project()
     settings.answer(
-        table_upsert(project, settings.environment, name, data, keys, spark_note(settings), data_format)
+        table_upsert(project, settings.environment, name, data, on, spark_note(settings), data_format)
     )

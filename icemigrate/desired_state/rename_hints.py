@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from icemigrate.desired_state.desired_table import DesiredTable
@@ -11,12 +10,12 @@ from icemigrate.desired_state.match_tables import TableMatch
 from icemigrate.diagnostics import Diagnostic, FilePosition, did_you_mean
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen, field
-from icemigrate.iceberg.names import BadName, FieldPath, TableName, format_path, parse_path
+from icemigrate.iceberg.names import BadName, FieldPath, TableName, format_path
+from icemigrate.iceberg.option_names import parse_rename
 from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.types import same_type
 
-_HINT = re.compile(r"((?:[^`=]|`(?:[^`]|``)+`)+)=((?:[^`=]|`(?:[^`]|``)+`)+)")
 _FORMS = (
     "write `--rename namespace.table.old=new` for a column, "
     "`--rename namespace.old=namespace.new` for a table"
@@ -119,13 +118,13 @@ def parse_renames(
 
 
 def _sides(hint: str) -> tuple[FieldPath, FieldPath]:
-    matched = _HINT.fullmatch(hint)
-    if matched is None:
-        raise UsageError(f"`--rename {hint}` is no rename", _FORMS)
     try:
-        return parse_path(matched[1].strip()), parse_path(matched[2].strip())
+        old, new = parse_rename(hint)
     except BadName as error:
         raise UsageError(f"`--rename {hint}`: {error}", _FORMS) from error
+    if new is None:
+        raise UsageError(f"`--rename {hint}` is no rename", _FORMS)
+    return old, new
 
 
 def _with_table(

@@ -61,6 +61,7 @@ tables:
         ("`ALTER TABLE lake.db.`a b` RENAME TO db.c`", "`ALTER TABLE lake.db.`a b` RENAME TO db.c`"),
         ("ALTER TABLE lake.`d e`.`f` RENAME COLUMN `a``b` TO `c`",) * 2,
         ("`shop.`a`", "`shop.`a`"),
+        ("`db.`a.b``: the values of ``a.b`` of `c`", "db.`a.b`: the values of `a.b` of `c`"),
         ("no name", "no name"),
     ],
 )
