@@ -251,17 +251,17 @@ class FileSchemas:
     its manifest is used, which is not older.
     """
 
-    look: TableManifests
+    manifests: TableManifests
     _snapshots: dict[int, SnapshotEntry] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._snapshots = {s.sequence_number: s for s in self.look.snapshots.values()}
+        self._snapshots = {s.sequence_number: s for s in self.manifests.snapshots.values()}
         self._snapshots.pop(0, None)
 
     def __call__(self, file: LiveDataFile) -> Schema | None:
         """The schema; ``None`` where the snapshot has expired, or does not name it."""
-        snapshot = self._snapshots.get(file.sequence or 0) or self.look.snapshot(file.carrier)
-        return None if snapshot is None else self.look.schema_of(snapshot.schema_id)
+        snapshot = self._snapshots.get(file.sequence or 0) or self.manifests.snapshot(file.carrier)
+        return None if snapshot is None else self.manifests.schema_of(snapshot.schema_id)
 
 
 def field_share(

@@ -10,7 +10,7 @@ from icemigrate.commands.list_values import load_with_list_values
 from icemigrate.commands.plan import plan_in_environment
 from icemigrate.errors import ConflictError, Mistakes
 from icemigrate.events import Event
-from icemigrate.evidence.undo_evidence import failed_run_undo_planner
+from icemigrate.evidence.environment_undo import failed_run_undo_planner
 from icemigrate.execution.carry_out import carry_out
 from icemigrate.execution.continued_run import require_finished
 from icemigrate.execution.engine_choice import LazyEngine

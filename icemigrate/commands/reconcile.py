@@ -15,8 +15,8 @@ from icemigrate.commands.table_by_table import with_table_by_table
 from icemigrate.commands.unlock import interruption_notes as interrupted_notes
 from icemigrate.diagnostics import Diagnostic, Severity
 from icemigrate.events import Event
+from icemigrate.evidence.environment_undo import EnvironmentUndoPlanner, UndoTarget, declared_state_after
 from icemigrate.evidence.narrowed_types import with_narrow_type_problems
-from icemigrate.evidence.undo_evidence import UndoPlanner, UndoTarget, declared_state_after
 from icemigrate.execution.carry_out import carry_out
 from icemigrate.execution.continued_run import unfinished_rollbacks
 from icemigrate.execution.engine_choice import LazyEngine
@@ -185,13 +185,13 @@ def _plan(
 ) -> PlanResult:
     """The plan.
 
-    :param has_spark: as in :class:`~icemigrate.evidence.undo_evidence.UndoPlanner`.
+    :param has_spark: as in :class:`~icemigrate.evidence.environment_undo.EnvironmentUndoPlanner`.
     """
     history = session.history()
     compared = compare_recorded_tables(session, history, what.tables)
     require_readable(compared)
     found = _find_reversals(session, history, compared)
-    undoing = UndoPlanner(session, spark, has_spark=has_spark)
+    undoing = EnvironmentUndoPlanner(session, spark, has_spark=has_spark)
     migrations: tuple[MigrationPlan, ...] = ()
     if found.targets or found.problems:
         record = UndoRecord(RECONCILE_VERSION, tuple(w.undo for w in found.targets))

@@ -14,8 +14,8 @@ from icemigrate.commands.unlock import interrupted_intents
 from icemigrate.diagnostics import Diagnostic, Severity, format_count
 from icemigrate.errors import ConflictError, HistoryError, Mistakes, UsageError
 from icemigrate.events import Event
+from icemigrate.evidence.environment_undo import EnvironmentUndoPlanner, UndoTarget, declared_state_after
 from icemigrate.evidence.old_partition_files import with_old_partition_files
-from icemigrate.evidence.undo_evidence import UndoPlanner, UndoTarget, declared_state_after
 from icemigrate.execution.carry_out import carry_out
 from icemigrate.execution.continued_run import choices_of, commit_tracer, require_finished, with_recorded
 from icemigrate.execution.engine_choice import LazyEngine
@@ -206,7 +206,9 @@ def _plan(
         for a in chosen
     ]
     has_spark = spark.runs_spark
-    undoing = UndoPlanner(environment_session, spark, frozenset(version.text for version in begun), has_spark)
+    undoing = EnvironmentUndoPlanner(
+        environment_session, spark, frozenset(version.text for version in begun), has_spark
+    )
     if is_late:
         migrations = tuple(_refilled(undoing, version, history) for version in versions)
     else:
@@ -276,7 +278,7 @@ def _continued(intent: Intent, choices: Sequence[str]) -> Diagnostic:
     )
 
 
-def _refilled(undoing: UndoPlanner, version: UndoTarget, history: History) -> MigrationPlan:
+def _refilled(undoing: EnvironmentUndoPlanner, version: UndoTarget, history: History) -> MigrationPlan:
     """The plan of a refill.
 
     :raises UsageError: there are no values to restore.

@@ -82,8 +82,8 @@ def with_unplanned_tables(
     shares = (
         (n, find_old_partition_files(table, catalog)) for n, table in found.items() if table is not None
     )
-    lying = (OldSpecTable(str(names[n]), str(n), share) for n, share in shares if share is not None)
-    return replace(result, lying_old=tuple(lying), lying_unasked=len(names) - len(asked))
+    tables = (OldSpecTable(str(names[n]), str(n), share) for n, share in shares if share is not None)
+    return replace(result, old_partition_tables=tuple(tables), uncounted_tables=len(names) - len(asked))
 
 
 @dataclass(slots=True)

@@ -2,8 +2,8 @@
 
 No clock is compared with another one.  A waiter watches the head; when it has not moved for the holder's
 lease *on the waiter's own clock*, the holder is gone.  A holder of the same machine that is known to have
-ended is gone at once.  The holder measures from before it last moved the head, so its lease ends first, and
-it stops before its next commit when that is over.
+ended is gone at once.  The holder counts its lease from before its last write, a waiter from when it saw
+that write.  So the holder stops before a waiter takes over.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ class EvidenceQuery(Frozen):
     :param since: the snapshot that was current when the migration began, or, where it changed rows, when it
         ended; ``None`` without one.
     :param nulls: fields that may have got nulls since.
-    :param narrow: fields that were widened since, with their earlier types.
+    :param earlier_types: of fields that were widened since.
     :param held: fields (each with its nested fields) whose values the files may still contain.
     :param snapshots: snapshots whose existence is in question.
     :param sources: tags and ids of snapshots that may keep values of :attr:`held` which the current files do
         not contain; the best first.
     :param last_copies: by field of :attr:`held`, tags and ids of snapshots with values that an earlier undo
         did not restore; the newest first.
-    :param back: members of :attr:`held` that the table has, and whose values are to be restored.
+    :param restored: members of :attr:`held` that the table has, and whose values are to be restored.
     :param rows_of: the value in the summaries of the migration's snapshots, to find out whether it published
         rows; then ``since`` is the snapshot that was current when it began.
     :param steps: whether to list the migrations that published rows since.
@@ -34,12 +34,12 @@ class EvidenceQuery(Frozen):
 
     since: int | None
     nulls: frozenset[int] = frozenset()
-    narrow: Mapping[int, Type] = field(default_factory=dict)
+    earlier_types: Mapping[int, Type] = field(default_factory=dict)
     held: Mapping[int, frozenset[int]] = field(default_factory=dict)
     snapshots: frozenset[int] = frozenset()
     sources: tuple[str, ...] = ()
     last_copies: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    back: frozenset[int] = frozenset()
+    restored: frozenset[int] = frozenset()
     rows_of: str | None = None
     steps: bool = False
     columns: Mapping[int, Type] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class Evidence(Frozen):
     :param wide: by widened field, number of files that were or may have been written with the wider type;
         other fields were not requested.
     :param held: by field, see :class:`ValueShare`; of the main branch.
-    :param there: the requested snapshots that exist.
+    :param existing_snapshots: the requested snapshots that exist.
     :param kept: by field, the source of values for rows whose files do not contain it any more.
     :param more_kept: by field, further sources of other values of it, the newest first.
     :param steps: migrations in the summaries of the main branch's snapshots since, ``""`` for other clients;
@@ -208,7 +208,7 @@ class Evidence(Frozen):
     nulls: Mapping[int, int | None] = field(default_factory=dict)
     wide: Mapping[int, int] = field(default_factory=dict)
     held: Mapping[int, ValueShare] = field(default_factory=dict)
-    there: frozenset[int] = frozenset()
+    existing_snapshots: frozenset[int] = frozenset()
     kept: Mapping[int, RetainedValues] = field(default_factory=dict)
     more_kept: Mapping[int, tuple[RetainedValues, ...]] = field(default_factory=dict)
     published: PublishedRows | None = None

@@ -12,6 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, kind_of
 from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen, field, replace
@@ -40,8 +41,6 @@ from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
 _MOST_BYTES = 256 * 1024 * 1024
 """Rows of one table that a task has in memory, in bytes of Arrow."""
-_IGNORE_CASE = frozenset({"hive", "glue"})
-"""Kinds of catalogs that ignore the case of names."""
 
 
 class BatchContext(Frozen):
@@ -238,7 +237,8 @@ class EntryFileWriter:
         stored = self.store.load(name)
         if stored is None:
             raise NoTable(f"there is no table `{declared}`")
-        if self._context.settings.type in _IGNORE_CASE and str(name) != str(name).lower():
+        kind = kind_of(self._context.settings.type, self._context.settings.uri)
+        if CAPABILITY_MATRIX[kind].lowercases_names and str(name) != str(name).lower():
             # Another tenant's id can differ in case alone.
             raise NoTable(f"the catalog ignores case, and the name `{name}` has upper-case letters")
         table = CurrentTable(declared, name, stored)

@@ -56,8 +56,8 @@ def plan_document(result: PlanResult) -> Document:
         "ready": result.ready,
         "diagnostics": redact_document([_diagnostic(d) for d in result.diagnostics]),
     }
-    if result.lying_old:
-        document["lying_old"] = _plain(result.lying_old)
+    if result.old_partition_tables:
+        document["lying_old"] = _plain(result.old_partition_tables)
     if result.table_by_table:
         document["table_by_table"] = redact_document(_plain(result.table_by_table))
     return with_digest(document)

@@ -269,10 +269,10 @@ def old_files_text(table: TablePlan) -> str | None:
 def old_partition_lines(result: PlanResult) -> Iterator[str]:
     """Old files of tables that a plan does not change."""
     yield from alike_lines(
-        (one.name, old_partition_line(one.name, one.old_files)) for one in result.lying_old
+        (one.name, old_partition_line(one.name, one.old_files)) for one in result.old_partition_tables
     )
-    if result.lying_unasked:
-        tables = format_count(result.lying_unasked, "more table")
+    if result.uncounted_tables:
+        tables = format_count(result.uncounted_tables, "more table")
         yield (
             f"{tables} had another partitioning before; `icemigrate status` shows how many files "
             "still have it."

@@ -134,9 +134,9 @@ def _worst(changes: Iterable[PlannedChange | PlannedDataStep]) -> Iterator[str]:
 
 
 def _step(step: Step, migration: MigrationPlan) -> Iterator[str]:
-    for change, tells_way_back in phrases.changes_with_reversal_flag(step):
+    for change, shows_reversal in phrases.changes_with_reversal_flag(step):
         yield f"- **{safe_text(change.change.symbol)}** {safe_text(change.text)}"
-        if tells_way_back:
+        if shows_reversal:
             yield from _costs(change, migration)
         yield from (f"  - {safe_text(line)}" for line in new_table_lines(change.change, None))
 

@@ -106,9 +106,9 @@ def _stage(stage: TableStage, migration: MigrationPlan, style: TerminalStyle) ->
 
 
 def _step(step: Step, migration: MigrationPlan, style: TerminalStyle) -> Iterator[str]:
-    for change, tells_way_back in phrases.changes_with_reversal_flag(step):
+    for change, shows_reversal in phrases.changes_with_reversal_flag(step):
         yield f"{style.symbol(change.change.symbol)} {phrases.change_text(change)}"
-        if tells_way_back:
+        if shows_reversal:
             yield from _costs(change, migration, style)
         yield from (f"{_INDENT * 2}{style.dim(line)}" for line in new_table_lines(change.change))
     for statement in step.statements:

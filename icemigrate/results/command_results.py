@@ -67,15 +67,15 @@ class PlanResult(Frozen):
     """A plan, and its diagnostics with positions in files.
 
     :param diagnostics: problems, missing consents and warnings; conflicts are in the plan.
-    :param lying_old: unchanged tables with files of an old partition spec.
-    :param lying_unasked: number of further such candidates, which were not read.
+    :param old_partition_tables: unchanged tables with files of an old partition spec.
+    :param uncounted_tables: number of further such candidates, which were not read.
     :param table_by_table: migrations whose tables are committed one after the other.
     """
 
     plan: Plan
     diagnostics: tuple[Diagnostic, ...] = ()
-    lying_old: tuple[OldSpecTable, ...] = ()
-    lying_unasked: int = 0
+    old_partition_tables: tuple[OldSpecTable, ...] = ()
+    uncounted_tables: int = 0
     table_by_table: tuple[TableByTable, ...] = ()
 
     @property

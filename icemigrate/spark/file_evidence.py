@@ -43,9 +43,9 @@ def gather_evidence(java: JavaCatalog, ask: RunQuery, name: TableName, questions
     with convert_java_errors():
         table = java.table(name)
         reader = JavaManifestReader(java, table, _fields(questions))
-        look = TableManifests(java.read(table.operations().current()), reader)
+        manifests = TableManifests(java.read(table.operations().current()), reader)
         losses = find_losses(java, table, questions.columns)
-        return _answer(look, ask, table_sql(java.name, name), questions, losses)
+        return _answer(manifests, ask, table_sql(java.name, name), questions, losses)
 
 
 def gather_without_jvm(
@@ -59,11 +59,11 @@ def gather_without_jvm(
     :param rows: the table's name in Spark SQL.
     :raises EngineError: a query failed.
     """
-    look = TableManifests(metadata, CatalogManifestReader(read, _fields(questions)))
-    if look.current_snapshot is not None and lossy_partition_fields(metadata, questions.columns):
+    manifests = TableManifests(metadata, CatalogManifestReader(read, _fields(questions)))
+    if manifests.current_snapshot is not None and lossy_partition_fields(metadata, questions.columns):
         return None  # values that manifests have lost are read from data files
     try:
-        return _answer(look, ask, rows, questions, None)
+        return _answer(manifests, ask, rows, questions, None)
     except UnreadableManifest:
         return None
 
@@ -74,54 +74,63 @@ def _fields(questions: EvidenceQuery) -> frozenset[int]:
 
 
 def _answer(
-    look: TableManifests, ask: RunQuery, rows: str, questions: EvidenceQuery, found: SnapshotLosses | None
+    manifests: TableManifests,
+    ask: RunQuery,
+    rows: str,
+    questions: EvidenceQuery,
+    lost_values: SnapshotLosses | None,
 ) -> Evidence:
-    """:param rows: the table's name in Spark SQL.
-    :param found: the partition values that the manifests of the main branch have lost.
+    """Answer the questions from manifests, and from rows where manifests do not have the answer.
+
+    A file that was added later and has no metrics for a field counts as without its values; an earlier one
+    counts as unknown.  If the earlier snapshot has expired, all files without metrics count as unknown.
+
+    :param rows: the table's name in Spark SQL.
+    :param lost_values: the partition values that the manifests of the main branch have lost.
     """
-    published, then = None, questions.since
+    published, since_id = None, questions.since
     if questions.rows_of is not None:
-        published = find_publication(look.metadata, questions.rows_of, questions.since)
-        then = questions.since if published is None else published.last.id
-    since = look.snapshot(then)
-    is_known = then is None or since is not None
-    added = _Added(questions, FileSchemas(look) if questions.narrow else None)
-    for file in look.added_since(since, is_known):
+        published = find_publication(manifests.metadata, questions.rows_of, questions.since)
+        since_id = questions.since if published is None else published.last.id
+    since = manifests.snapshot(since_id)
+    is_known = since_id is None or since is not None
+    added = _Added(questions, FileSchemas(manifests) if questions.earlier_types else None)
+    for file in manifests.added_since(since, is_known):
         added.count(file)
-    new = added.paths if is_known else set[str]()
+    later_paths = added.paths if is_known else set[str]()
     # While partition values are lost, delete files may not apply: a query would count too many rows.
-    files_of = files_with_live_rows(ask, rows, look) if found is None else look.files
-    now = files_of(look.current_snapshot) if questions.held else []
-    lost = {} if found is None else found.losses({file.path: file.live_rows for file in now})
+    files_of = files_with_live_rows(ask, rows, manifests) if lost_values is None else manifests.files
+    now = files_of(manifests.current_snapshot) if questions.held else []
+    lost = {} if lost_values is None else lost_values.losses({file.path: file.live_rows for file in now})
     held = {
-        i: field_share(now, leaves, new, readable_by_partition(lost, leaves))
+        i: field_share(now, leaves, later_paths, readable_by_partition(lost, leaves))
         for i, leaves in questions.held.items()
     }
-    kept = find_retained_values(look, files_of, questions, held, now, is_known)
+    kept = find_retained_values(manifests, files_of, questions, held, now, is_known)
     return Evidence(
         files=added.files,
         rows=added.rows,
-        snapshots=look.snapshots_since(then),
-        nulls=added.nulls | count_nulls(ask, rows, look, _uncertain(look, added.nulls)),
+        snapshots=manifests.snapshots_since(since_id),
+        nulls=added.nulls | count_nulls(ask, rows, manifests, _uncertain(manifests, added.nulls)),
         wide=added.wide,
         held=held,
-        there=frozenset(i for i in questions.snapshots if look.snapshot(i) is not None),
+        existing_snapshots=frozenset(i for i in questions.snapshots if manifests.snapshot(i) is not None),
         kept=kept.best,
         more_kept=kept.more,
         published=published,
-        steps=look.notes_since(then, DATA_SUMMARY_PROPERTY) if questions.steps else None,
+        steps=manifests.notes_since(since_id, DATA_SUMMARY_PROPERTY) if questions.steps else None,
         partition_losses=lost,
     )
 
 
-def _uncertain(look: TableManifests, nulls: Mapping[int, int | None]) -> list[int]:
+def _uncertain(manifests: TableManifests, nulls: Mapping[int, int | None]) -> list[int]:
     """The fields whose nulls the metrics do not show.
 
     Where a struct is null, metrics count the fields in it too; and they count rows that delete files remove.
     """
     is_any = any(nulls.values())
-    schema = look.schema if is_any else Schema(())
-    has_deletes = is_any and look.has_deletes()
+    schema = manifests.schema if is_any else Schema(())
+    has_deletes = is_any and manifests.has_deletes()
     return [
         i for i, n in nulls.items() if n is None or (n and (has_deletes or schema.parent_of(i) is not None))
     ]
@@ -141,7 +150,7 @@ class _Added:
 
     def __post_init__(self) -> None:
         self.nulls = dict.fromkeys(self.questions.nulls, 0)
-        self.wide = dict.fromkeys(self.questions.narrow, 0)
+        self.wide = dict.fromkeys(self.questions.earlier_types, 0)
 
     def count(self, file: LiveDataFile) -> None:
         """Take a file in."""
@@ -153,7 +162,7 @@ class _Added:
             self.nulls[i] = None if so_far is None or here is None else so_far + here
         if self.written_under is not None:
             schema = self.written_under(file)
-            for i, narrow in self.questions.narrow.items():
+            for i, narrow in self.questions.earlier_types.items():
                 then = None if schema is None else schema.by_id(i)
                 # A file from a time without the field does not contain it, so it can be read as any type.
                 self.wide[i] += schema is None or (then is not None and then.type != narrow)

@@ -38,7 +38,7 @@ class RetainedValueSources(Frozen):
 
 
 def find_retained_values(
-    look: TableManifests,
+    manifests: TableManifests,
     files_of: FilesOf,
     questions: EvidenceQuery,
     held: Mapping[int, ValueShare],
@@ -52,15 +52,15 @@ def find_retained_values(
     :param now: the files of the main branch.
     :param is_known: whether it is known which of them were written while the field was dropped.
     """
-    snapshots = _RetainedSnapshots(look, files_of, questions.sources)
-    search = _Search(look, snapshots, questions, now)
+    snapshots = _RetainedSnapshots(manifests, files_of, questions.sources)
+    search = _Search(manifests, snapshots, questions, now)
     best = dict[int, RetainedValues]()
     more = dict[int, tuple[RetainedValues, ...]]()
     for field_id, leaves in questions.held.items():
         has = held[field_id]
         there = has.held_at_least + (has.unknown if is_known else 0)
         found = None
-        if not (field_id in questions.back and field_id in questions.last_copies):
+        if not (field_id in questions.restored and field_id in questions.last_copies):
             found = search.best(field_id, leaves, there, has.total)
         if found is not None:
             best[field_id] = found
@@ -83,7 +83,7 @@ class _Search:
     :param now: the files of the main branch.
     """
 
-    look: TableManifests
+    manifests: TableManifests
     sources: _RetainedSnapshots
     questions: EvidenceQuery
     now: Sequence[LiveDataFile]
@@ -94,7 +94,7 @@ class _Search:
         :param there: number of current rows that certainly have a value.
         :param total: number of current rows.
         """
-        is_back = field_id in self.questions.back
+        is_back = field_id in self.questions.restored
         if is_back:
             there = with_value(self.now, leaves)
         if there >= total:
@@ -134,7 +134,7 @@ class _Search:
                 yield self._kept(version, field_id, rows)
 
     def _kept(self, version: _RetainedSnapshot, field_id: int, rows: int) -> RetainedValues:
-        return _kept(self.look, version, field_id, rows, (*self.now, *version.files))
+        return _kept(self.manifests, version, field_id, rows, (*self.now, *version.files))
 
 
 def with_value(files: Sequence[LiveDataFile], leaves: frozenset[int], *, at_most: bool = False) -> int:
@@ -163,7 +163,7 @@ class _RetainedSnapshot:
     :param is_asked: whether the question names it.
     """
 
-    look: TableManifests
+    manifests: TableManifests
     files_of: FilesOf
     name: str
     schema: Schema
@@ -173,7 +173,7 @@ class _RetainedSnapshot:
 
     def may_hold(self, leaves: frozenset[int]) -> bool:
         """Whether one of its files may contain values, by its manifests; no row is counted."""
-        files = self.look.files(self.snapshot) if self._files is None else self._files
+        files = self.manifests.files(self.snapshot) if self._files is None else self._files
         if not any(file.deleted.unsure for file in files):
             self._files = files
         return any(file.live_rows and not leaves.isdisjoint((*file.sizes, *file.values)) for file in files)
@@ -196,7 +196,7 @@ class _RetainedSnapshots:
     :param wanted: tags and ids of snapshots.
     """
 
-    look: TableManifests
+    manifests: TableManifests
     files_of: FilesOf
     wanted: Sequence[str]
     _read: list[_RetainedSnapshot] = field(default_factory=list)
@@ -211,25 +211,25 @@ class _RetainedSnapshots:
 
     def named(self, names: Sequence[str]) -> Iterator[_RetainedSnapshot]:
         """The existing tags and snapshots with these names, in their order."""
-        tags = self.look.tags()
+        tags = self.manifests.tags()
         for name in names:
-            snapshot = self.look.snapshot(tags.get(name, _id(name)))
+            snapshot = self.manifests.snapshot(tags.get(name, _id(name)))
             yield from self._version(name, snapshot, set(), is_asked=True)
 
     def _all(self) -> Iterator[_RetainedSnapshot]:
-        look, tags = self.look, self.look.tags()
+        manifests, tags = self.manifests, self.manifests.tags()
         names = {i: name for name, i in sorted(tags.items()) if is_icemigrate_tag(name)}
         seen = set[int]()
-        asked = [(name, look.snapshot(tags.get(name, _id(name)))) for name in self.wanted]
+        asked = [(name, manifests.snapshot(tags.get(name, _id(name)))) for name in self.wanted]
         there = [(name, snapshot) for name, snapshot in asked if snapshot is not None]
         # Of two runs of a migration, the rows before the later one come first.
         for name, snapshot in sorted(there, key=lambda pair: _age(pair[1]), reverse=True):
             yield from self._version(name, snapshot, seen, is_asked=True)
-        at = look.current_snapshot
+        at = manifests.current_snapshot
         while at is not None:
             yield from self._version(names.get(at.id, str(at.id)), at, seen)
-            at = look.snapshot(at.parent_id)
-        kept = [(name, look.snapshots[i]) for i, name in names.items()]
+            at = manifests.snapshot(at.parent_id)
+        kept = [(name, manifests.snapshots[i]) for i, name in names.items()]
         for name, snapshot in sorted(kept, key=lambda pair: pair[1].sequence_number, reverse=True):
             yield from self._version(name, snapshot, seen)
 
@@ -239,9 +239,9 @@ class _RetainedSnapshots:
         if snapshot is None or snapshot.id in seen:
             return
         seen.add(snapshot.id)
-        schema = self.look.schema_of(snapshot.schema_id)
+        schema = self.manifests.schema_of(snapshot.schema_id)
         if schema is not None:
-            yield _RetainedSnapshot(self.look, self.files_of, name, schema, snapshot, is_asked)
+            yield _RetainedSnapshot(self.manifests, self.files_of, name, schema, snapshot, is_asked)
 
 
 def _age(snapshot: SnapshotEntry) -> tuple[int, int]:
@@ -256,10 +256,14 @@ def _id(name: str) -> int:
 
 
 def _kept(
-    look: TableManifests, version: _RetainedSnapshot, field_id: int, rows: int, files: Sequence[LiveDataFile]
+    manifests: TableManifests,
+    version: _RetainedSnapshot,
+    field_id: int,
+    rows: int,
+    files: Sequence[LiveDataFile],
 ) -> RetainedValues:
-    then, schema = schema_index(version.schema), look.schema
-    has_ids = look.format_version >= ROW_LINEAGE_VERSION and all(
+    then, schema = schema_index(version.schema), manifests.schema
+    has_ids = manifests.format_version >= ROW_LINEAGE_VERSION and all(
         file.first_row_id is not None for file in files
     )
     ids = schema.identifier_ids

@@ -30,7 +30,7 @@ FilesOf: TypeAlias = Callable[["SnapshotEntry | None"], Sequence[LiveDataFile]]
 
 
 def count_nulls(
-    ask: RunQuery, rows: str, look: TableManifests, fields: Collection[int]
+    ask: RunQuery, rows: str, manifests: TableManifests, fields: Collection[int]
 ) -> dict[int, int | None]:
     """By field, the number of rows with a null: of the branch with most of them, because branches share
     files.
@@ -45,10 +45,10 @@ def count_nulls(
     counted = dict.fromkeys(fields, 0)
     if not counted:
         return {}
-    if not spark_loads(look.schema):
+    if not spark_loads(manifests.schema):
         return dict.fromkeys(fields)
-    for snapshot in look.heads():
-        schema = look.schema_of(snapshot.schema_id) or Schema(())
+    for snapshot in manifests.heads():
+        schema = manifests.schema_of(snapshot.schema_id) or Schema(())
         # A field without an answer in one branch needs no answer of the others.
         there = [i for i in counted if schema.by_id(i) is not None] if spark_loads(schema) else []
         found = _counted(ask, rows, snapshot.id, [null_sql(schema, i) for i in there])
@@ -67,17 +67,17 @@ def _counted(ask: RunQuery, rows: str, snapshot_id: int, conditions: Sequence[st
     return found
 
 
-def files_with_live_rows(ask: RunQuery, rows: str, look: TableManifests) -> FilesOf:
+def files_with_live_rows(ask: RunQuery, rows: str, manifests: TableManifests) -> FilesOf:
     """A function that lists the files of a snapshot, with the exact number of deleted rows where possible.
 
     :param rows: the table's name in Spark SQL.
     """
 
     def files_of(snapshot: SnapshotEntry | None) -> Sequence[LiveDataFile]:
-        files = look.files(snapshot)
+        files = manifests.files(snapshot)
         if snapshot is None or not any(file.deleted.unsure for file in files):
             return files
-        readable = (look.schema, look.schema_of(snapshot.schema_id))
+        readable = (manifests.schema, manifests.schema_of(snapshot.schema_id))
         if any(schema is None or not spark_loads(schema) for schema in readable):
             return files
         try:

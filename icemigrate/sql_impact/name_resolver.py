@@ -81,13 +81,13 @@ class NameResolver:
         return tuple(self._affected.get(table, ()))
 
     def mentions_affected(self, text: str) -> bool:
-        """Whether a text says a name of something at affected."""
+        """Whether a text has the name of a changed object."""
         words = set(re.findall(r"\w+", text.lower()))
         tables = {name[-1] for name, table in self._tables.items() if table in self._affected}
         return bool(words & (tables | {key[-1] for key in self._definitions}))
 
     def tables_in(self, text: str) -> frozenset[TableName]:
-        """The tables at affected that a text names, directly or by the name of a view or a model."""
+        """The changed tables that a text names, directly or by the name of a view or a model."""
         words = set(re.findall(r"\w+", text.lower()))
         found = {
             table for name, table in self._tables.items() if table in self._affected and name[-1] in words
@@ -98,7 +98,7 @@ class NameResolver:
         return frozenset(found)
 
     def tables_mentioned(self, words: Set[str], texts: Set[str]) -> frozenset[TableName]:
-        """The tables at affected that code mentions in any form: quoted, in parts, in a path.
+        """The changed tables that code mentions in any form: quoted, in parts, in a path.
 
         :param words: all words of the code.
         :param texts: whole string literals, which may be the name of a table without its namespace.

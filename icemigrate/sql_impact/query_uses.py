@@ -83,7 +83,7 @@ TableLookup = Callable[[Sequence[str]], ResolvedTable]
 class QueryReader:
     """Reads the queries and expressions of one file.
 
-    :param affected_objects: what is at affected in a table.
+    :param affected_objects: the changed objects of a table.
 
     After reading, ``uses`` holds the uses; ``seen`` the indexes of the names that were resolved or are
     surely something else; ``unresolved`` the names that may belong to an opaque relation; and ``tables`` the

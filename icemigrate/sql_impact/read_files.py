@@ -298,7 +298,7 @@ class ReadFile:
                 self.uses[key] = use
 
     def found(self, resolver: NameResolver) -> FileUses:
-        """The uses in order, and what could not be read and names something at affected."""
+        """The uses in order, and what could not be read and names a changed object."""
         places = sorted(((at, use) for (at, _), use in self.uses.items()), key=lambda pair: pair[0])
         unread = (s for s in (*self.unread, *self.too_deep) if self._may_use(s, resolver))
         return FileUses(self.script, tuple(places), (*unread, *self.beyond_limit))

@@ -1,4 +1,4 @@
-"""Files, searched for uses of what is at affected, through views and models of other files.
+"""Files, searched for uses of changed objects, through views and models of other files.
 
 A file is parsed only if it contains the name of a changed object: of a table, or of a view or model whose
 file contains one, and so on.
@@ -68,7 +68,7 @@ def find_sql_uses(
 def _take_importers(
     waiting: Sequence[ReadFile], modules: Mapping[str, Sequence[ReadFile]], resolver: NameResolver
 ) -> None:
-    """Take the Python files that name a table at affected by a constant of another file."""
+    """Take the Python files that name a changed table by a constant of another file."""
     if not any(file.script.language is Language.PYTHON for file in resolver.files):
         return
     for file in resolver.files:

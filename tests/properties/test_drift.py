@@ -78,7 +78,7 @@ def test_what_is_led_back_is_as_it_was_recorded(sides: tuple[Table, Table]) -> N
         return
     assume(not way.problems)
     record = UndoRecord(RECONCILE_VERSION, (way.undo,))
-    undo = MigrationUndo(RECONCILE_VERSION, "", "", record, {NAME: Evidence(there=snapshots)})
+    undo = MigrationUndo(RECONCILE_VERSION, "", "", record, {NAME: Evidence(existing_snapshots=snapshots)})
     assert way.undo.after is not None
     state = DeclaredState({NAME: way.undo.after}, frozenset({NAME.namespace}))
     (plan,) = plan_undo([undo], state, {NAME: there}, UndoEnvironment("p", "lake")).migrations

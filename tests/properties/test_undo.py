@@ -65,7 +65,7 @@ def fold(plan: TablePlan, table: Table) -> Table:
 
 def take_back(record: UndoRecord, now: Table, state: DeclaredState) -> PlannedMigrations:
     there = frozenset(ref.snapshot_id for ref in now.refs.values()) | {-1, 7}
-    undo = MigrationUndo("0002", "", "", record, {NAME: Evidence(there=there)})
+    undo = MigrationUndo("0002", "", "", record, {NAME: Evidence(existing_snapshots=there)})
     return plan_undo([undo], state, {NAME: now}, UndoEnvironment("p", "lake"), UndoOptions(partial=True))
 
 

@@ -160,7 +160,7 @@ class Lake:
         assert len(set(self.shares.values())) > 1
         later = self.world.project.plan()
         assert later.is_empty, "and still it is said of every table of which files lie so"
-        lying = {one.table: one.old_files for one in later.lying_old}
+        lying = {one.table: one.old_files for one in later.old_partition_tables}
         assert lying == {name: share for name, share in status.items() if share is not None}
         for name, table in zip(self.names, self.tables(), strict=True):
             rows = self.world.spark.sql(

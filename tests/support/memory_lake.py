@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from uuid import uuid4
 
 from icemigrate.events import Event
-from icemigrate.evidence.undo_evidence import declared_state_after
+from icemigrate.evidence.environment_undo import declared_state_after
 from icemigrate.execution.recovery import PlanInverse
 from icemigrate.execution.run import run_plan
 from icemigrate.frozen import replace

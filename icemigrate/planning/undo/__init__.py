@@ -7,16 +7,16 @@ field by field, by id.
 
 from __future__ import annotations
 
-from icemigrate.planning.undo.committed_fields import (
-    InterruptedCommits,
-    with_committed_fields,
-    with_interrupted_commits,
-)
 from icemigrate.planning.undo.dependencies import BlockingMigration, find_blocking_migrations
 from icemigrate.planning.undo.evidence_questions import TableQuestions, refill_questions, undo_questions
 from icemigrate.planning.undo.inverse import UndoStates, declared_after_undo, invert_migration
 from icemigrate.planning.undo.late_refill import plan_late_refill
 from icemigrate.planning.undo.retained_facts import fields_with_changed_type, retain_facts
+from icemigrate.planning.undo.run_commits import (
+    InterruptedCommits,
+    with_committed_fields,
+    with_interrupted_commits,
+)
 from icemigrate.planning.undo.undo_inputs import (
     DEFAULT_UNDO_OPTIONS,
     MissingEvidence,

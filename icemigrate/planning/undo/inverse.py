@@ -28,7 +28,7 @@ from icemigrate.planning.merge import (
     with_catalog_order,
 )
 from icemigrate.planning.merge.merge_fields import FIELD_ASPECTS, field_aspects, with_aspects
-from icemigrate.planning.undo.committed_fields import unproven_fields
+from icemigrate.planning.undo.run_commits import unproven_fields
 from icemigrate.planning.undo.undo_inputs import both_declared_states, moved_references
 
 

@@ -17,13 +17,13 @@ from icemigrate.iceberg.table import MAIN_BRANCH, Table
 from icemigrate.iceberg.type_text import format_type
 from icemigrate.iceberg.types import Type
 from icemigrate.iceberg.undo_record import TableUndo
-from icemigrate.planning.undo.committed_fields import unproven_fields
 from icemigrate.planning.undo.retained_facts import (
     dropped_fields,
     fields_made_optional,
     fields_with_changed_type,
     is_required_in_files,
 )
+from icemigrate.planning.undo.run_commits import unproven_fields
 from icemigrate.planning.undo.undo_inputs import (
     FactKey,
     IrreversibleFact,
@@ -189,7 +189,7 @@ def _references(
     for name in sorted((before.refs.keys() - after.refs.keys() - current.refs.keys()) | moved):
         kind = before.refs[name].kind
         was = undo.actual_before.refs.get(name) if undo.actual_before is not None else None
-        if was is None or was.snapshot_id not in _answered(evidence).there:
+        if was is None or was.snapshot_id not in _answered(evidence).existing_snapshots:
             yield IrreversibleFact(
                 ("reference", name),
                 "snapshot-expired",

@@ -92,7 +92,7 @@ def plan_rows_undo(
     if evidence is None:
         raise MissingEvidence("the undo needs evidence about the table's snapshots, and has none")
     before, last = _snapshot(undo.actual_before), _snapshot(undo.actual_after)
-    is_gone = before is not None and before.id not in evidence.there
+    is_gone = before is not None and before.id not in evidence.existing_snapshots
     if undo.rows_open:
         if evidence.published is None:
             return RowsUndo()  # no reader has seen the rows of the migration

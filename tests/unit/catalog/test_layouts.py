@@ -143,15 +143,15 @@ def test_a_plan_asks_about_tables_that_it_leaves_alone(lake: Lake, monkeypatch: 
         plan = Plan("market", "local", "sqlite", "lake", migrations, base=DeclaredState({declared: base}))
         return with_unplanned_tables(PlanResult(plan), catalog, lambda name: NAME)
 
-    (one,) = planned().lying_old
+    (one,) = planned().old_partition_tables
     assert (one.table, one.name, one.old_files) == (
         "market.t",
         "db.t",
         find_old_partition_files(there, catalog),
     )
-    assert planned(TableName(("market",), "other")).lying_old == (one,)
-    assert planned(declared).lying_old == (), "its own plan says it"
-    assert planned(base=never).lying_old == ()
+    assert planned(TableName(("market",), "other")).old_partition_tables == (one,)
+    assert planned(declared).old_partition_tables == (), "its own plan says it"
+    assert planned(base=never).old_partition_tables == ()
     assert not was_repartitioned(never)
     of_old = replace(kept, spec=replace(kept.spec, id=0, fields=kept.spec.fields[:1]))
     assert was_repartitioned(of_old), "more field ids were given than there are fields"
@@ -159,7 +159,7 @@ def test_a_plan_asks_about_tables_that_it_leaves_alone(lake: Lake, monkeypatch: 
     assert was_repartitioned(settled)
     monkeypatch.setattr("icemigrate.evidence.old_partition_files.MAX_INSPECTED_TABLES", 0)
     unasked = planned()
-    assert (unasked.lying_old, unasked.lying_unasked) == ((), 1)
+    assert (unasked.old_partition_tables, unasked.uncounted_tables) == ((), 1)
     assert [*old_partition_lines(unasked)] == [
         "1 more table had another partitioning before; "
         "`icemigrate status` shows how many files still have it."

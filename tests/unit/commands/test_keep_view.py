@@ -19,7 +19,7 @@ from icemigrate.commands.maintain import still_due
 from icemigrate.commands.plan import plan
 from icemigrate.commands.rollback import plan_rollback
 from icemigrate.errors import ExitCode
-from icemigrate.evidence.undo_evidence import failed_run_undo_planner
+from icemigrate.evidence.environment_undo import failed_run_undo_planner
 from icemigrate.execution.environment_session import open_environment
 from icemigrate.execution.failures import Interrupted, Undone
 from icemigrate.execution.run import run_plan

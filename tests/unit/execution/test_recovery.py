@@ -21,7 +21,7 @@ from icemigrate.events import (
     UndoFinished,
     UndoStarted,
 )
-from icemigrate.evidence.undo_evidence import declared_state_after
+from icemigrate.evidence.environment_undo import declared_state_after
 from icemigrate.execution.environment_session import Operator
 from icemigrate.execution.failures import Failed, Interrupted, Undone, state_before_run
 from icemigrate.execution.recovery import PlanInverse

@@ -118,7 +118,7 @@ def test_an_undo_moves_it_back(of: str, name: str) -> None:
     before = lake.table().refs[name]
     lake.apply("0004", _moved(of, f"{name}: {{branch: main}}"))
     assert lake.table().refs[name].snapshot_id == 3
-    lake.rollback("0004", evidence=Evidence(there=frozenset({1, 2})))
+    lake.rollback("0004", evidence=Evidence(existing_snapshots=frozenset({1, 2})))
     assert lake.table().refs[name] == before
     assert lake.state.tables[lake.table().name].pins == {}
 
@@ -127,9 +127,9 @@ def test_a_second_move_is_undone_to_the_first() -> None:
     lake = _lake()
     lake.apply("0004", _moved("branches", "audit: {snapshot: 1}"))
     lake.apply("0005", _moved("branches", "audit: {branch: main}"))
-    lake.rollback("0005", evidence=Evidence(there=frozenset({1})))
+    lake.rollback("0005", evidence=Evidence(existing_snapshots=frozenset({1})))
     assert lake.table().refs["audit"].snapshot_id == 1
-    lake.rollback("0004", evidence=Evidence(there=frozenset({2})))
+    lake.rollback("0004", evidence=Evidence(existing_snapshots=frozenset({2})))
     assert lake.table().refs["audit"].snapshot_id == 2
 
 
@@ -138,7 +138,9 @@ def test_an_undo_refuses_to_lose_rows_of_a_moved_branch_and_needs_the_old_snapsh
     lake.apply("0004", _moved("branches", "audit: {branch: main}"))
     assert "snapshot-expired" in problems(lake.undo("0004"))
     lake.by_hand(lambda t: replace(t, refs={**t.refs, "audit": Ref("branch", 4)}))
-    assert "branch-written" in problems(lake.undo("0004", evidence=Evidence(there=frozenset({2}))))
+    assert "branch-written" in problems(
+        lake.undo("0004", evidence=Evidence(existing_snapshots=frozenset({2})))
+    )
 
 
 def test_the_old_snapshot_has_its_tag_before_a_statement_moves_the_reference() -> None:

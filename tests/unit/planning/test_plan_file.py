@@ -238,8 +238,8 @@ def _shown() -> dict[str, Any]:
     warning = Diagnostic(
         "late", "It came late", FilePosition("0002_widen.yaml", 3), "see `rebase`", Severity.WARNING
     )
-    lying_old = (OldSpecTable("db.u", "prod.u", OldSpecFiles(12, 20, 34, None)),)
-    result = PlanResult(plan(), (warning,), lying_old, 2)
+    old_tables = (OldSpecTable("db.u", "prod.u", OldSpecFiles(12, 20, 34, None)),)
+    result = PlanResult(plan(), (warning,), old_tables, 2)
     document: dict[str, Any] = json.loads(render(result, "json"))
     return document
 

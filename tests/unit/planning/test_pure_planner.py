@@ -14,7 +14,7 @@ from icemigrate.catalog.sqlite_reader import SqliteCatalog
 from icemigrate.commands import plan as plan_module
 from icemigrate.commands.plan import plan
 from icemigrate.commands.rollback import plan_rollback
-from icemigrate.evidence import undo_evidence
+from icemigrate.evidence import environment_undo
 from icemigrate.execution.run import run_plan
 from icemigrate.history.history_io import HistoryWriter
 from icemigrate.history.journal import Journal
@@ -57,7 +57,7 @@ def planners(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     without_catalog(plan_module, "plan_migrations")
     without_catalog(plan_module, "plan_baseline")
-    without_catalog(undo_evidence, "plan_undo")
+    without_catalog(environment_undo, "plan_undo")
     return ran
 
 

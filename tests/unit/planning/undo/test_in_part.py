@@ -106,7 +106,7 @@ def test_rows_that_cannot_go_back_stay_with_what_their_files_need(lake: Lake) ->
     undo = replace(lake.record("0003").tables[0], rows_changed=True)
     first = undo.actual_before
     assert first is not None
-    newer = Evidence(files=1, rows=5, snapshots=1, there=frozenset({7}))
+    newer = Evidence(files=1, rows=5, snapshots=1, existing_snapshots=frozenset({7}))
     undo = replace(undo, actual_before=replace(first, snapshot=None), actual_after=first)
     assert [p.rule for p in plan_of(lake, undo, newer, UndoOptions()).problems][:1] == ["newer-rows"]
     done = plan_of(lake, undo, newer, PARTIAL)

@@ -585,12 +585,14 @@ def test_rows_that_a_migration_changed_go_back(lake: Lake) -> None:
     after = lake.table()
     from tests.unit.planning.undo.rows import plan_of
 
-    done = plan_of(lake, replace(changed, actual_after=after), Evidence(there=frozenset({7})), UndoOptions())
+    done = plan_of(
+        lake, replace(changed, actual_after=after), Evidence(existing_snapshots=frozenset({7})), UndoOptions()
+    )
     assert done.problems == ()
     assert done.after.snapshot is not None
     assert done.after.snapshot.id == 7
     lake.write(9)
-    newer = Evidence(files=2, rows=5, snapshots=1, there=frozenset({7}))
+    newer = Evidence(files=2, rows=5, snapshots=1, existing_snapshots=frozenset({7}))
     refused = plan_of(lake, replace(changed, actual_after=after), newer, UndoOptions())
     assert [p.rule for p in refused.problems] == ["newer-rows"]
     assert "1 snapshot, 5 rows in 2 new files" in refused.problems[0].message

@@ -60,10 +60,14 @@ def with_committed_fields(undo: TableUndo, before: Schema, committed: Schema) ->
 def with_interrupted_commits(undo: TableUndo, commits: InterruptedCommits) -> TableUndo:
     """The record with the fields that an interrupted run committed.
 
-    The marker of the run identifies them.  If a commit puts no marker on the table, the metadata files since
-    the run's start do: a commit of the run has a property that names it, which no other client changes.  With
-    ``publish: direct`` a statement of Spark is the commit and has no such property: there a commit counts if
-    it adds fields of the migration, of the same types, and nothing else.
+    They are found by the first of these that applies:
+
+    1. The marker of the run has a schema: the fields that it has, and the table before did not.
+    2. Commits of the run have a property that names it: the commits, by the metadata files since its start.
+    3. A statement of Spark is the commit (``publish: direct``): commits that add fields of the migration, of
+       the same types, and nothing else.
+
+    Where metadata files are missing, the record is marked as unproved.
     """
     first = undo.actual_before
     if undo.before is None or undo.after is None or first is None:

@@ -54,11 +54,11 @@ class UndoTarget(Frozen):
 
 
 @dataclass(slots=True)
-class UndoPlanner:
+class EnvironmentUndoPlanner:
     """Plans undos in an environment whose catalog is open.
 
     :param interrupted: versions of runs that ended without an outcome.
-    :param engine: starts Spark; not called where the catalog answers all questions about files.
+    :param engine: starts Spark.  Called only where Python cannot read a manifest, or rows must be counted.
     :param has_spark: whether Spark runs anyway: then Iceberg's own library answers them.
     """
 
@@ -184,7 +184,7 @@ def failed_run_undo_planner(
     """
 
     def plan(record: UndoRecord) -> MigrationPlan:
-        undoing = UndoPlanner(session, lambda: engine)
+        undoing = EnvironmentUndoPlanner(session, lambda: engine)
         version = UndoTarget(record.version, "", "", record, UndoOptions(is_recovery=True))
         (migration,) = undoing.plan([version], declared_state_after(record, state())).migrations
         return migration
