@@ -11,6 +11,7 @@ from icemigrate.commands.lock_file_checks import lock_file_diagnostics, rewrite_
 from icemigrate.commands.plan_from_empty import OfflinePlan, plan_from_empty
 from icemigrate.commands.project_files import load_files, raise_if_errors
 from icemigrate.commands.spelling_fixes import apply_spelling_fixes, find_spelling_fixes
+from icemigrate.commands.template_names import name_collisions
 from icemigrate.diagnostics import Diagnostic, Severity, has_errors, sort_key
 from icemigrate.errors import GitError
 from icemigrate.files.lock_file import FILE_NAME, STALE
@@ -171,6 +172,7 @@ def _validate_files(project: Project, loaded: LoadedMigrations) -> OfflinePlan:
         *loaded.diagnostics,
         *squash_mistakes(loaded.migrations),
         *placeholder_notes(project, files),
+        *(one.diagnostic(project) for one in name_collisions(project, files, {})),
         *rehearsed.diagnostics,
     )
     ruled = rule_findings(active, {f.version.text: f for f in files}, by_version, found)

@@ -30,6 +30,7 @@ from icemigrate.commands.redo_inputs import (
 )
 from icemigrate.commands.remaining_effects import notes_on
 from icemigrate.commands.table_by_table import with_engine_notes
+from icemigrate.commands.template_names import require_own_names
 from icemigrate.commands.unlock import interruption_notes
 from icemigrate.diagnostics import did_you_mean, has_errors, sort_key
 from icemigrate.errors import ConflictError, IcemigrateError, Mistakes, UsageError
@@ -250,6 +251,7 @@ def _with_extensions(
     ]
     extended = {file.version for file in extensions}
     others = () if only_extends else [file for file in pending if file.version not in extended]
+    require_own_names(session.project, history, others)
     return (*extensions, *match_list_values(others, history, session.project))
 
 

@@ -77,6 +77,9 @@ FILE_CODES: Mapping[str, str] = {
     "recursive-alias": "A YAML alias is inside the anchor that it names, so it would never end.",
     "secret-in-file": "A secret is in plain text in the project file. Write `${NAME}` and set NAME in the "
     "environment; then change the secret.",
+    "template-name-taken": "A template gives a table the name that another entry declares, for a value of "
+    "its list. The template would change that table by accident, so nothing is applied. One of both needs "
+    "another name, or the value leaves the list.",
     "several-documents": "A YAML file of icemigrate contains one document. Use one file for each document.",
     "split-value": "A comma ends a value in a flow list, so a term such as `bucket(16, id)` is split in "
     "two. Put the whole term in quotes.",
