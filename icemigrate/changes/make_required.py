@@ -27,7 +27,13 @@ from icemigrate.iceberg.table import Table
 
 
 class MakeRequired(FieldChange):
-    """Forbid nulls in a field, without a check of existing rows."""
+    """Forbid nulls in a field, without a check of existing rows.
+
+    :param was_required: whether it replaces a required column of another type (`retype`), whose values fill
+        it in every row: then it affects no reader and no writer.
+    """
+
+    was_required: bool = False
 
     kind: ClassVar[str] = "make_required"
     compares: ClassVar[frozenset[TablePart]] = frozenset({"fields"})
@@ -51,6 +57,8 @@ class MakeRequired(FieldChange):
         return (MetadataCommit(f"make {format_path(self.path)} required"),)
 
     def hazards(self, before: Table) -> tuple[Hazard, ...]:
+        if self.was_required:
+            return ()
         path = format_path(self.path)
         reason = (
             f"a table with files without `{path}` cannot be read, and Spark reads a null in `{path}` as 0"
@@ -61,6 +69,8 @@ class MakeRequired(FieldChange):
         return self.map_key_problem(before)
 
     def writer_impacts(self) -> tuple[WriterImpact, ...]:
+        if self.was_required:
+            return ()
         return (
             WriterImpact(
                 WriterKind.ALL,
@@ -72,4 +82,5 @@ class MakeRequired(FieldChange):
         return Reversal(Reversibility.YES, "undoing makes it optional again, and all rows can be read")
 
     def describe(self) -> str:
-        return f"{format_path(self.path)} optional → required"
+        path = format_path(self.path)
+        return f"{path} required again" if self.was_required else f"{path} optional → required"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from icemigrate.changes import CHANGE_KINDS
 from icemigrate.changes.change import PlanProblem
 from icemigrate.changes.drop_column import DropColumn
+from icemigrate.changes.make_required import MakeRequired
 from icemigrate.data_steps.data_step_kind import DataStepContext, DataStepStage, TableDataStep
 from icemigrate.data_steps.fill_required import backfilled_columns, remaining_null_checks
 from icemigrate.data_steps.retype import Retype
@@ -27,7 +28,12 @@ from icemigrate.iceberg.type_text import format_type
 from icemigrate.iceberg.types import Field, Struct, children, is_nested, map_fields, with_children
 from icemigrate.planning.merge import rebind_by_path
 from icemigrate.planning.plan import PlannedChange, PlannedDataStep, Step, TablePlan
-from icemigrate.planning.table_difference import Difference, find_difference, remaining_differences
+from icemigrate.planning.table_difference import (
+    DetectedChange,
+    Difference,
+    find_difference,
+    remaining_differences,
+)
 from icemigrate.spark_sql.branch_statements import branch_sql
 from icemigrate.spark_sql.identifiers import table_sql
 
@@ -78,6 +84,28 @@ def is_retype_pending(there: Table, target: Table, work: Retype) -> bool:
     """Whether the new column of a retype is not yet under its final name."""
     field = target.schema.find(work.path)
     return field is None or field.id not in schema_index(there.schema)
+
+
+def with_former_requirement(
+    found: Iterable[DetectedChange], works: Sequence[TableDataStep], *sides: Table | None
+) -> tuple[DetectedChange, ...]:
+    """The changes after the rows are written; a column that replaces a required one says so.
+
+    :param sides: the current table, then the recorded one: an interrupted run may have dropped the column.
+    """
+    required = {work.path for work in works if isinstance(work, Retype) and _was_required(work, sides)}
+    return tuple(
+        replace(one, change=replace(one.change, was_required=True))
+        if isinstance(one.change, MakeRequired) and one.change.path in required
+        else one
+        for one in found
+    )
+
+
+def _was_required(work: Retype, sides: Iterable[Table | None]) -> bool:
+    """Whether the column that a retype replaces is required."""
+    fields = (side.schema.by_id(work.field_id) for side in sides if side is not None)
+    return next((field.required for field in fields if field is not None), False)
 
 
 def carried_over(steps: Sequence[Step], works: Sequence[TableDataStep]) -> tuple[Step, ...]:

@@ -16,7 +16,12 @@ from icemigrate.iceberg.kept_views import kept_views
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table
-from icemigrate.planning.expand_contract import carried_over, is_retype_pending, split_difference
+from icemigrate.planning.expand_contract import (
+    carried_over,
+    is_retype_pending,
+    split_difference,
+    with_former_requirement,
+)
 from icemigrate.planning.merge import Fact, MergedTable, done_notes
 from icemigrate.planning.plan import Step, TablePlan
 from icemigrate.planning.planning_context import PlanningContext
@@ -124,16 +129,15 @@ def plan_altered_table(
     refill = deferred_refill(stages.first.after, (inputs.context.project, inputs.version), refilled, copies)
     found = [*found, *stages.first.found, *refill.before, *refill.after]
     notes += missing_column_notes(f.change for f in (*found, *stages.last.found))
+    last = with_former_requirement(stages.last.found, inputs.works, current, inputs.base)
     plan = replace(
         inputs.plan(name, found, notes),
         conflicts=merged.conflicts,
-        finish=carried_over(inputs.steps(stages.last.found), works),
+        finish=carried_over(inputs.steps(last), works),
     )
     between = stages.first.after
     written = between if any(work.stage is DataStepStage.WRITE for work in works) else None
-    validated = validate_table_plan(
-        inputs, plan, [*found, *stages.last.found], stages.last.after, current, written
-    )
+    validated = validate_table_plan(inputs, plan, [*found, *last], stages.last.after, current, written)
     validated = replace(validated, between=between, works=works, done=merged.done)
     if validated.problems or merged.conflicts or not stages.left:
         return validated

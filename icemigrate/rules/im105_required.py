@@ -66,6 +66,8 @@ def find_required_columns(changed: ChangedTable, _options: RuleOptions) -> Itera
                 hint = f"make every other writer fill it, or {_HINT}"
             yield changed.finding(added.subject, message, hint)
     for made in changed.changes_of_kind(MakeRequired):
+        if made.was_required:
+            continue
         path = format_path(made.path)
         message = f"writers that leave `{path}` of `{changed.name}` null fail after it becomes required"
         yield changed.finding(made.subject, message, "make sure that every writer fills it")

@@ -383,12 +383,26 @@ def test_a_cast_is_written_with_a_check_and_without_its_consent(market: Project)
     assert diff(market, market.root / "desired.yaml").is_empty
 
 
-def test_the_consent_of_a_cast_has_a_place_beside_the_others(market: Project) -> None:
+def test_a_required_column_that_is_cast_stays_required_without_a_hazard(market: Project) -> None:
     path = changed(
         market, ("{name: id, type: long, required: true}", "{name: id, type: string, required: true}")
     )
     result = diff(market, path)
-    allow = "allow: [incompatible demo.events.id, destructive demo.events.id]"
+    assert (result.allow, result.review) == ((), ("destructive demo.events.id",))
+    assert "because" not in result.content
+    (table,) = result.tables
+    assert table.changes[-1] == "~ id required again"
+    assert not any(one.code == "IM105" for one in check(market).diagnostics)
+
+
+def test_the_consent_of_a_cast_has_a_place_beside_the_others(market: Project) -> None:
+    path = changed(
+        market,
+        ("{name: id, type: long, required: true}", "{name: id, type: string, required: true}"),
+        ("{name: kind, type: string}", "{name: kind, type: string, required: true}"),
+    )
+    result = diff(market, path)
+    allow = "allow: [incompatible demo.events.kind, destructive demo.events.id]"
     assert f"# Then consent to it, instead of the line `allow` below: {allow}" in result.content
     shown = render(result)
     assert f"instead of its line `allow`:\n  {allow}" in shown
