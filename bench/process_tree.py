@@ -51,8 +51,30 @@ def measure_tree(command: Sequence[str], cwd: Path) -> TreeCost:
     return TreeCost(time.monotonic() - began, sum(cpu.values()), peak, output)
 
 
+def memory_by_program(root: int) -> dict[str, float]:
+    """The memory of a process and its descendants in megabytes, by the name of their programs.
+
+    Processes of Python are ``python``, whatever the name of the interpreter.
+    """
+    found = dict[str, float]()
+    for pid in _tree(root):
+        try:
+            program = Path(f"/proc/{pid}/exe").resolve().name
+        except OSError:
+            continue
+        name = "python" if program.startswith("python") else program
+        found[name] = found.get(name, 0.0) + _megabytes(pid)
+    return found
+
+
 def _sample(root: int) -> tuple[dict[int, float], float]:
     """CPU seconds by process, and the memory of all of them in megabytes."""
+    seconds = _tree(root)
+    return seconds, sum(map(_megabytes, seconds))
+
+
+def _tree(root: int) -> dict[int, float]:
+    """The CPU seconds of a process and its descendants."""
     stats = dict[int, tuple[int, float]]()
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -65,7 +87,7 @@ def _sample(root: int) -> tuple[dict[int, float], float]:
     tree = {root} & stats.keys()
     while below := {pid for pid, (parent, _) in stats.items() if parent in tree} - tree:
         tree |= below
-    return {pid: stats[pid][1] for pid in tree}, sum(map(_megabytes, tree))
+    return {pid: stats[pid][1] for pid in tree}
 
 
 def _megabytes(pid: int) -> float:

@@ -16,13 +16,16 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
 from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.batch_result import BatchResult
-from icemigrate.pipeline.ingest_stream import IngestSettings, ingest
+from icemigrate.pipeline.batch_start import BatchStart
+from icemigrate.pipeline.ingest_settings import IngestSettings
+from icemigrate.pipeline.ingest_stream import ingest
 from icemigrate.pipeline.kafka_records import kafka_packages
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.run_totals import RunTotals, deferred_entries
 from icemigrate.pipeline.stream_checkpoint import require_sources
 from icemigrate.project import Project, choose_environment, storage_properties
 from icemigrate.project.listen_address import parse_listen_address
+from icemigrate.project.project_values import PipelineSettings
 from icemigrate.project.sink_choice import SinkChoice, SinkKind, parse_parquet_folder
 from icemigrate.project.telemetry_sources import FileSource, KafkaSource, parse_sources
 from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
@@ -145,6 +148,7 @@ def ingest_settings(
         sources=tuple(one for one in sources if isinstance(one, FileSource)),
         kafka=kafka,
         sinks=_sinks(given.sinks, request),
+        start=_batch_start(given),
     )
 
 
@@ -175,6 +179,11 @@ def storage_of(project: Project, environment: str | None) -> dict[str, str]:
     :raises: as :func:`~icemigrate.project.choose_environment`.
     """
     return storage_properties(choose_environment(project, environment, dict(os.environ)))
+
+
+def _batch_start(given: PipelineSettings) -> BatchStart | None:
+    size = given.min_batch_bytes
+    return None if size is None else BatchStart(size, given.max_batch_delay.total_seconds())
 
 
 def _sinks(given: SinkChoice, request: IngestRequest) -> SinkChoice:

@@ -39,8 +39,8 @@ from icemigrate.table_data.table_session import CurrentTable
 from icemigrate.table_data.writable_tables import reason_against_rows
 from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
-_MOST_BYTES = 256 * 1024 * 1024
-"""Rows of one table that a task has in memory, in bytes of Arrow."""
+_ROW_GROUP = 32 * 1024 * 1024
+"""Rows of one table that a task has in memory before it encodes them, in bytes of Arrow."""
 
 
 class BatchContext(Frozen):
@@ -106,11 +106,11 @@ class _TableFiles:
                 self._pending = ArrowRows(self._types, self._sinks[0].columns())
             self._pending.add(found, size)
             self.rows += found.rows
-            if self._pending.bytes >= _MOST_BYTES:
+            if self._pending.bytes >= _ROW_GROUP:
                 self._flush()
 
     def _flush(self) -> None:
-        """Write what is pending."""
+        """Hand over what is pending."""
         rows = None if self._pending is None else self._pending.take()
         if rows is not None and rows.num_rows:
             for sink in self._sinks:
@@ -136,6 +136,9 @@ class _TableFiles:
         """The files, after the last row."""
         with self._problems():
             self._flush()
+            if self.problem is None:
+                for sink in self._sinks:
+                    sink.complete()
         result = TableEntries(
             table=self._table,
             tenant=tenant,
@@ -258,7 +261,7 @@ def file_batches(context: BatchContext, batches: Iterable[Any]) -> Iterator[Any]
     try:
         with open_load_database() as db:
             writer = EntryFileWriter(context, store, db)
-            entries = (entry for batch in batches for entry in batch.to_pylist())
+            entries = (entry for batch in batches for entry in _each_entry(batch))
             for (tenant, kind), group in groupby(entries, key=itemgetter("tenant", "kind")):
                 if tenant is None:
                     for entry in group:
@@ -269,3 +272,11 @@ def file_batches(context: BatchContext, batches: Iterable[Any]) -> Iterator[Any]
                 yield result_batch(result)
     finally:
         store.close()
+
+
+def _each_entry(batch: Any) -> Iterator[Mapping[str, Any]]:
+    """The entries of an Arrow batch; no more than one payload is in memory beside the batch."""
+    names = [name for name in batch.schema.names if name != "payload"]
+    payloads = batch.column("payload")
+    for number, values in enumerate(batch.select(names).to_pylist()):
+        yield {**values, "payload": payloads[number].as_py()}

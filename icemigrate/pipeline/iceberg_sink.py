@@ -7,15 +7,29 @@ from typing import Any
 
 from icemigrate.frozen import replace
 from icemigrate.iceberg.metadata_parts import layout_of
+from icemigrate.iceberg.table_properties import whole_number
 from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.data_files import DataFile
+from icemigrate.metadata_engine.parquet_metrics import describe_data_file
 from icemigrate.metadata_engine.table_store import FileStore
+from icemigrate.pipeline.arrow_partitions import by_partition, has_arrow_files
 from icemigrate.pipeline.batch_commit import TableBatch, commit_table
+from icemigrate.pipeline.row_group_files import LARGEST_FILE, EncodedFile, RowGroupFiles
 from icemigrate.pipeline.task_results import TableEntries
+from icemigrate.pipeline.telemetry_arrow import UnsuitableTable
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
-from icemigrate.table_data.parquet_output import copy_to_table, delete_files, write_parquet
+from icemigrate.table_data.parquet_output import (
+    copy_to_table,
+    data_location,
+    delete_files,
+    parquet_codec,
+    write_parquet,
+)
 from icemigrate.table_data.table_session import TableSession
+
+_LARGEST_SORT = 128 * 1024 * 1024
+"""Rows that DuckDB sorts together, in bytes of Arrow."""
 
 
 class IcebergWriter:
@@ -28,6 +42,8 @@ class IcebergWriter:
         self._find_target, self._db, self._files = find_target, db, files
         self._target: LoadTarget | None = None
         self._written = list[DataFile]()
+        self._open: RowGroupFiles[tuple[Any, ...]] | None = None
+        self._unsorted = list[Any]()
 
     @property
     def target(self) -> LoadTarget:
@@ -45,14 +61,62 @@ class IcebergWriter:
 
     def write(self, rows: Any) -> None:
         """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
+        if self._open is None and has_arrow_files(self.target):
+            size = whole_number(self.target.properties.get("write.target-file-size-bytes"))
+            self._open = RowGroupFiles(
+                self.target.columns,
+                rows.schema,
+                self._add_file,
+                parquet_codec(self.target),
+                min(size or LARGEST_FILE, LARGEST_FILE),
+            )
+        if self._open is None:
+            self._unsorted.append(rows)
+            if sum(one.nbytes for one in self._unsorted) >= _LARGEST_SORT:
+                self._write_sorted()
+            return
+        import pyarrow as pa
+
+        try:
+            for partition, part in by_partition(rows, self.target):
+                self._open.add(partition, part)
+        except pa.ArrowInvalid:
+            # Arrow's text can have values of the tenant.
+            raise UnsuitableTable(
+                "a field inside a column is required, and rows have no value of it"
+            ) from None
+
+    def complete(self) -> None:
+        """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
+        if self._open is not None:
+            self._open.complete()
+        self._write_sorted()
+
+    def _write_sorted(self) -> None:
+        """Write rows in the order of the table, or with partitions that DuckDB alone computes."""
+        if not self._unsorted:
+            return
+        import pyarrow as pa
+
+        rows, self._unsorted = pa.concat_tables(self._unsorted), []
         self._db.connection.register("telemetry", rows)
         files = write_parquet(self._db, "SELECT * FROM telemetry", self.target, is_checked=True)
+        self._db.connection.unregister("telemetry")
         self._written += copy_to_table(files, self.target, self._files)
+
+    def _add_file(self, partition: tuple[Any, ...], file: EncodedFile) -> None:
+        location = data_location(self.target, partition, len(self._written))
+        target = self.target
+        found = describe_data_file(location, file.content, target.columns, target.metadata, file.nan_counts)
+        self._written.append(replace(found, partition=partition))
+        self._files.write(location, file.content)
 
     def discard(self) -> None:
         """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
+        if self._open is not None:
+            self._open.discard()
         delete_files(self._written, self._files)
-        self._written = []
+        self._written, self._unsorted = [], []
 
     def add_to(self, result: TableEntries) -> TableEntries:
         """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""

@@ -17,11 +17,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.errors import CatalogError, EngineError
-from icemigrate.frozen import Frozen, replace
-from icemigrate.iceberg.names import TableName
+from icemigrate.frozen import replace
 from icemigrate.pipeline.batch_commit import TableBatch, by_table
-from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
+from icemigrate.pipeline.batch_start import StreamsWhenDue, WaitingLog
 from icemigrate.pipeline.checkpoint_copy import StreamCheckpoint, stream_checkpoint
 from icemigrate.pipeline.collected_segments import collect
 from icemigrate.pipeline.created_tables import CreatedTables, CreateTables, create_none, without_paused
@@ -30,21 +29,18 @@ from icemigrate.pipeline.drained_segments import remove_drained
 from icemigrate.pipeline.drained_totals import record_totals
 from icemigrate.pipeline.entry_files import BatchContext, file_batches
 from icemigrate.pipeline.iceberg_sink import IcebergSink
+from icemigrate.pipeline.ingest_settings import IngestSettings
 from icemigrate.pipeline.parquet_sink import ParquetSink
 from icemigrate.pipeline.sink_port import Sink, publish
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.pipeline.stream_source import FolderSource, stream_source
 from icemigrate.pipeline.table_retries import TableRetries
 from icemigrate.pipeline.task_results import FILE_COLUMNS, TableEntries, read_result
-from icemigrate.project.sink_choice import SinkChoice
-from icemigrate.project.telemetry_sources import FileSource, KafkaSource
-from icemigrate.project.tenant_tables import TenantTables
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.table_data.table_session import TableSession
 from icemigrate.table_data.writable_tables import reserved_of
 from icemigrate.wal.log_folder import seal_abandoned
 from icemigrate.wal.log_lock import LogLock
-from icemigrate.wal.storage_path import AnyPath
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,32 +55,6 @@ _POLL_SECONDS = 1
 """How often a run looks for a request to stop."""
 _SEGMENTS_PER_POLL = 4
 """How many segments a run copies before it checks its lock, and a request to stop if it is continuous."""
-
-
-class IngestSettings(Frozen):
-    """What a run drains, and how.
-
-    :param log: the folder of the segments.
-    :param checkpoint: the folder of the stream's state.
-    :param quarantine: the declared table of entries that cannot be read.
-    :param limit: of a batch.
-    :param interval_s: seconds between batches; ``None`` to end when everything is drained.
-    :param retention_s: seconds that a drained segment stays in the log; ``None`` for ever.
-    :param sources: of telemetry that the run copies into the log.
-    :param kafka: sources of telemetry that the stream reads beside the log.
-    :param sinks: where the rows of each tenant go.
-    """
-
-    log: AnyPath
-    checkpoint: AnyPath
-    tables: TenantTables
-    quarantine: TableName
-    limit: BatchLimit = BatchLimit(64)
-    interval_s: float | None = None
-    retention_s: float | None = None
-    sources: tuple[FileSource, ...] = ()
-    kafka: tuple[KafkaSource, ...] = ()
-    sinks: SinkChoice = SinkChoice()
 
 
 def ingest(
@@ -161,7 +131,8 @@ def _drain(
     batches.source = _source(settings)
     if settings.interval_s is None and batches.is_drained():
         return 0
-    query = _start(spark, settings, batches)
+    start = _start if settings.start is None or settings.interval_s is None else _start_when_due
+    query = start(spark, settings, batches)
     try:
         removed = _watch(query, settings, stopping, batches)
     except Exception:
@@ -247,6 +218,20 @@ def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> 
         .trigger(**batches.source.trigger(settings.interval_s))
         .start()
     )
+
+
+def _start_when_due(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> StreamsWhenDue:
+    """Start streams that end, whenever a batch is due."""
+    assert settings.start is not None, "the caller checks it"
+    assert settings.interval_s is not None, "the caller checks it"
+
+    def start() -> Any:
+        batches.source = _source(settings)
+        return _start(spark, replace(settings, interval_s=None), batches)
+
+    waiting = WaitingLog(settings.log, settings.checkpoint, settings.start, bool(settings.kafka))
+    end = partial(_end, batches=batches)
+    return StreamsWhenDue(waiting, settings.interval_s, start, batches.is_drained, end)
 
 
 def _use_own_python(spark: SparkSession) -> None:

@@ -24,6 +24,7 @@ from icemigrate.iceberg.type_text import parse_type
 from icemigrate.iceberg.types import Field
 from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
 from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.row_group_files import EncodedFile, RowGroupFiles
 from icemigrate.pipeline.task_results import StagedFile, TableEntries
 from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.system.file_writes import create_durable, make_durable_folder, sync_folder
@@ -76,6 +77,7 @@ class ParquetWriter:
         self._staging, self._kind = folder / _STAGING / batch, kind
         self._find_columns, self._find_table = find_columns, find_table
         self._staged = list[StagedFile]()
+        self._open: RowGroupFiles[str] | None = None
 
     def columns(self) -> Sequence[Field]:
         """Those of the tenant's table, or all columns of the kind."""
@@ -83,17 +85,29 @@ class ParquetWriter:
 
     def write(self, rows: Any) -> None:
         """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
-        table = self._find_table()
-        metadata = None if table is None else {ROWS_OF_TABLE: table}
-        schema = _without_ids(rows.schema).with_metadata(metadata)
+        if self._open is None:
+            table = self._find_table()
+            metadata = None if table is None else {ROWS_OF_TABLE: table}
+            schema = _without_ids(rows.schema).with_metadata(metadata)
+            self._open = RowGroupFiles(self.columns(), schema, self._stage, has_metadata=True)
         for day, part in _by_day(rows, DAY_COLUMNS[self._kind]):
-            path = self._staging / f"{uuid.uuid4()}.parquet"
-            with _storage_errors(path):
-                create_durable(path, _parquet(part.cast(schema)))
-            self._staged.append(StagedFile(str(path), day, part.num_rows))
+            self._open.add(day, part)
+
+    def complete(self) -> None:
+        """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
+        if self._open is not None:
+            self._open.complete()
+
+    def _stage(self, day: str, file: EncodedFile) -> None:
+        path = self._staging / f"{uuid.uuid4()}.parquet"
+        with _storage_errors(path):
+            create_durable(path, file.content)
+        self._staged.append(StagedFile(str(path), day, file.rows))
 
     def discard(self) -> None:
         """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
+        if self._open is not None:
+            self._open.discard()
         for one in self._staged:
             Path(one.path).unlink(missing_ok=True)
         self._staged = []
@@ -193,15 +207,6 @@ def _storage_errors(path: Path) -> Iterator[None]:
             f"the Parquet files below {error.filename or path} cannot be written: {os_error_reason(error)}",
             "check the free space, and the right to write there",
         ) from error
-
-
-def _parquet(rows: Any) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    stream = pa.BufferOutputStream()
-    pq.write_table(rows, stream, compression="zstd")
-    return memoryview(stream.getvalue()).tobytes()
 
 
 def _by_day(rows: Any, column: str) -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from icemigrate.wal.entries import Entry, is_tenant_id, tenant_problem
-from icemigrate.wal.segment_format import StoredEntry, decode_segment
+from icemigrate.wal.log_folder import LogError, read_segment
+from icemigrate.wal.segment_format import SegmentParts, StoredEntry
+from icemigrate.wal.storage_path import AnyPath
 
 ENTRY_COLUMNS = (
     "tenant string, kind string, encoding string, time_ns long, segment string, offset long, "
@@ -19,15 +21,13 @@ _LARGEST_BATCH = 8 * 1024 * 1024
 
 
 def entry_batches(batches: Iterable[Any]) -> Iterator[Any]:
-    """The entries of segments that Spark read.
+    """The entries of files of the log.
 
-    :param batches: ``pyarrow.RecordBatch`` with ``path`` and ``content``.
+    :param batches: ``pyarrow.RecordBatch`` with ``path``, as Spark writes the paths of files.
+    :raises LogError: a file cannot be read.
     """
     return row_batches(
-        row
-        for batch in batches
-        for path, content in zip(batch.column("path"), batch.column("content"), strict=True)
-        for row in _file_rows(path.as_py(), content.as_py())
+        row for batch in batches for path in batch.column("path") for row in _file_rows(path.as_py())
     )
 
 
@@ -59,24 +59,35 @@ def row_batches(found: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
 
 def segment_rows(name: str, content: bytes) -> Iterator[tuple[Any, ...]]:
     """The rows of one segment, see :data:`ENTRY_COLUMNS`."""
-    decoded = decode_segment(content)
-    for part in decoded.parts:
+    parts = SegmentParts(content)
+    for part in parts:
         if isinstance(part, StoredEntry):
             yield _entry_row(name, part.offset, part.entry)
         else:
             data = content[part.offset : part.offset + part.length]
             yield (None, None, None, None, name, part.offset, data, part.reason)
-    if not decoded.is_sealed:
+    if not parts.is_sealed:
         yield (None, None, None, None, name, len(content), b"", "the segment ends without its footer")
 
 
-def _file_rows(path: str, content: bytes) -> Iterator[tuple[Any, ...]]:
-    """The rows of a file of the log; Spark follows links, whose entries another segment can have, too."""
-    name = path.rpartition("/")[2]
-    if Path(path.removeprefix("file://").removeprefix("file:")).is_symlink():
-        yield (None, None, None, None, name, 0, b"", "the segment is a symbolic link, which is not read")
-    else:
-        yield from segment_rows(name, content)
+def _file_rows(written: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a file of the log; Spark lists links, whose entries another segment can have, too."""
+    path = Path(written.removeprefix("file://").removeprefix("file:"))
+    if path.is_symlink():
+        problem = "the segment is a symbolic link, which is not read"
+        yield (None, None, None, None, path.name, 0, b"", problem)
+        return
+    content = read_segment(path)
+    if not content and not path.exists():
+        raise missing_segment(path)
+    yield from segment_rows(path.name, content)
+
+
+def missing_segment(path: AnyPath) -> LogError:
+    """The error of a segment that is in the batch, and not in the log."""
+    return LogError(
+        f"the segment {path} is missing or empty", "restore the segment: the next run repeats its batch"
+    )
 
 
 def _entry_row(name: str, offset: int, entry: Entry) -> tuple[Any, ...]:

@@ -15,9 +15,9 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from icemigrate.errors import EngineError
 from icemigrate.pipeline.batch_limit import BatchLimit
-from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, segment_batches
+from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, missing_segment, segment_batches
 from icemigrate.pipeline.segment_lists import SegmentLists
-from icemigrate.wal.log_folder import LogError, read_segment, sealed_files
+from icemigrate.wal.log_folder import read_segment, sealed_files
 from icemigrate.wal.storage_path import AnyPath, StoragePath
 
 _OFFSET = "logOffset"
@@ -99,10 +99,7 @@ class SegmentReader(DataSourceStreamReader):
         for name in names:
             content = read_segment(self._log / name)
             if not content:
-                raise LogError(
-                    f"the segment {self._log / name} is missing or empty",
-                    "restore the segment: the next run repeats its batch",
-                )
+                raise missing_segment(self._log / name)
             yield name, content
 
 

@@ -27,9 +27,17 @@ class SinkWriter(Protocol):
         ...
 
     def write(self, rows: Any) -> None:
-        """Write rows as files.
+        """Add rows to files, as a row group.
 
         :param rows: ``pyarrow.Table`` with the columns of the first sink.
+        :raises UnsuitableTable: the table cannot have them.
+        :raises EngineError: the storage refuses them.
+        """
+        ...
+
+    def complete(self) -> None:
+        """Complete the files, after the last rows.
+
         :raises EngineError: the storage refuses them.
         """
         ...

@@ -38,7 +38,7 @@ class FolderSource:
         self._log, self._limit = log, limit
 
     def load(self, spark: SparkSession) -> DataFrame:
-        """The stream."""
+        """The stream: the paths of segments, which tasks read, so that no content is in the JVM."""
         return (
             spark.readStream.format("binaryFile")
             .schema(_SOURCE)
@@ -46,11 +46,12 @@ class FolderSource:
             .option(*self._limit.spark_option)
             .option("maxFileAge", _LONGEST_AGE)
             .load(str(self._log))
+            .select("path")
         )
 
     def entries(self, batch: DataFrame) -> DataFrame:
         """The entries of a batch, see :data:`~icemigrate.pipeline.segment_entries.ENTRY_COLUMNS`."""
-        return batch.select("path", "content").mapInArrow(entry_batches, ENTRY_COLUMNS)
+        return batch.mapInArrow(entry_batches, ENTRY_COLUMNS)
 
     def trigger(self, interval_s: float | None) -> Mapping[str, Any]:
         """When batches begin.

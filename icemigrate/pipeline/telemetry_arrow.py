@@ -12,7 +12,7 @@ from icemigrate.iceberg.types import Field
 from icemigrate.otlp.telemetry_columns import RepeatedValues, RequestColumns
 
 _CHUNK_ROWS = 10_000
-_CHUNK_BYTES = 16 * 1024 * 1024
+_CHUNK_BYTES = 8 * 1024 * 1024
 """Rows, and bytes of payloads, that are Python's values before they are Arrow's."""
 
 
@@ -25,22 +25,19 @@ class ArrowRows:
 
     :param types: of the columns that requests have, in Iceberg's notation.
     :param columns: the stored ones of the table; those that requests do not have are null.
-    :ivar bytes: of the rows that are Arrow's.
+    :ivar bytes: of the rows that are Arrow's, since the last :meth:`take`.
     """
 
     def __init__(self, types: Mapping[str, str], columns: Sequence[Field]) -> None:
         self._schema = arrow_schema(columns)
         self._fields = [(one, types.get(one.name)) for one in columns]
         self._chunks = list[Any]()
+        self.bytes = 0
         self._start()
 
     def _start(self) -> None:
         self._pending = dict[str, list[Any] | RepeatedValues]()
         self._pending_rows = self._pending_bytes = 0
-
-    @property
-    def bytes(self) -> int:
-        return sum(chunk.nbytes for chunk in self._chunks)
 
     def add(self, found: RequestColumns, size: int) -> None:
         """Add the rows of a request.
@@ -64,7 +61,7 @@ class ArrowRows:
         import pyarrow as pa
 
         self._convert()
-        chunks, self._chunks = self._chunks, []
+        chunks, self._chunks, self.bytes = self._chunks, [], 0
         return pa.Table.from_batches(chunks, self._schema)
 
     def _convert(self) -> None:
@@ -83,6 +80,7 @@ class ArrowRows:
                 pa.nulls(rows, stored.type) if array is None else _fitted(array, stored, field, type_)
             )
         self._chunks.append(pa.record_batch(arrays, schema=self._schema))
+        self.bytes += self._chunks[-1].nbytes
 
 
 @cache

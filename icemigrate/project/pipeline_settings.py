@@ -57,6 +57,30 @@ def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
     if node.get("batch_bytes") is not None and (segments := node.get("segments_per_batch")) is not None:
         message = "`segments_per_batch` and `batch_bytes` are two limits of a batch"
         yield Diagnostic("conflicting-keys", message, segments.place, "remove one of the two")
+    yield from _start_mistakes(node)
+
+
+def _start_mistakes(node: YamlMapping) -> Iterator[Diagnostic]:
+    """Errors of what starts a batch: one that never starts, or that the health check does not wait for."""
+    least, most, delay = (node.get(key) for key in ("min_batch_bytes", "batch_bytes", "max_batch_delay"))
+    if least is None:
+        if delay is not None:
+            message = "`max_batch_delay` has no effect without `min_batch_bytes`"
+            yield Diagnostic(
+                "conflicting-keys", message, delay.place, "add `min_batch_bytes`, or remove the key"
+            )
+        return
+    if most is not None and int(scalar_text(least)) > int(scalar_text(most)):
+        message = "`min_batch_bytes` is more than a batch has by `batch_bytes`"
+        hint = f"write at most {scalar_text(most)}"
+        yield Diagnostic("conflicting-keys", message, least.place, hint)
+    default, limit = PipelineSettings(), node.get("health_limit")
+    waits = default.max_batch_delay if delay is None else read_duration(delay)
+    fails = default.health_limit if limit is None else read_duration(limit)
+    if waits >= fails:
+        message = "entries wait longer by `max_batch_delay` than the health check allows by `health_limit`"
+        place = next(one for one in (delay, limit) if one is not None).place
+        yield Diagnostic("conflicting-keys", message, place, "give `max_batch_delay` a shorter time")
 
 
 def _address_mistakes(node: YamlNode | None) -> Iterator[Diagnostic]:
@@ -124,6 +148,7 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
     address, health_limit, size = (
         node.get(key) for key in ("metrics_address", "health_limit", "batch_bytes")
     )
+    least, delay = (node.get(key) for key in ("min_batch_bytes", "max_batch_delay"))
     return PipelineSettings(
         folder("log"),
         folder("checkpoint"),
@@ -143,4 +168,6 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
             None if parquet is None else parse_parquet_folder(scalar_text(parquet), root),
         ),
         None if size is None else int(scalar_text(size)),
+        None if least is None else int(scalar_text(least)),
+        default.max_batch_delay if delay is None else read_duration(delay),
     )

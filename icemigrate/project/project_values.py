@@ -205,6 +205,9 @@ class PipelineSettings:
     :param sources: addresses, such as ``file:otel/traces.json?tenant=acme``.
     :param sinks: where the rows of each tenant go.
     :param batch_bytes: of the segments of a batch, at most; ``None`` where their number is the limit.
+    :param min_batch_bytes: of the segments that wait, which start a batch of a continuous run; ``None`` where
+        each interval starts one.
+    :param max_batch_delay: how long entries wait for ``min_batch_bytes`` at most.
     """
 
     log: str | None = None
@@ -218,6 +221,8 @@ class PipelineSettings:
     sources: tuple[str, ...] = ()
     sinks: SinkChoice = field(default_factory=SinkChoice)
     batch_bytes: int | None = None
+    min_batch_bytes: int | None = None
+    max_batch_delay: timedelta = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)

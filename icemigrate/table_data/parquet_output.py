@@ -93,10 +93,14 @@ def _number(path: Path) -> tuple[int, ...]:
 
 
 def _options(target: LoadTarget) -> str:
-    codec = target.properties.get("write.parquet.compression-codec", "zstd").lower()
-    codec = codec if codec in _CODECS else "zstd"
     ids = field_ids(target.columns)
-    return f"FORMAT parquet, COMPRESSION {codec}, FIELD_IDS {ids}"
+    return f"FORMAT parquet, COMPRESSION {parquet_codec(target)}, FIELD_IDS {ids}"
+
+
+def parquet_codec(target: LoadTarget) -> str:
+    """The compression of a table's files, as DuckDB and Arrow name it."""
+    codec = target.properties.get("write.parquet.compression-codec", "zstd").lower()
+    return codec if codec in _CODECS else "zstd"
 
 
 def _copied(db: LoadDatabase, query: str, target: LoadTarget, folder: Path, order: str | None) -> list[Path]:
@@ -219,14 +223,22 @@ def _copy_each(
     """
     for number, file in enumerate(written):
         path, nan_counts = _exact(file.path, target)
-        folder = "/".join((target.data_folder, *_folder_names(target, file.partition)))
-        location = f"{folder}/{number:05d}-0-{uuid.uuid4()}-00001.parquet"
+        location = data_location(target, file.partition, number)
         found = describe_data_file(location, path, target.columns, target.metadata, nan_counts)
         if found.records == 0:
             continue
         copied.append(replace(found, partition=file.partition, sort_order_id=order_id))
         files.write_file(location, path)
         add(found.size)
+
+
+def data_location(target: LoadTarget, partition: Sequence[Any], number: int) -> str:
+    """The location of a new data file.
+
+    :param number: of the file in its commit.
+    """
+    folder = "/".join((target.data_folder, *_folder_names(target, partition)))
+    return f"{folder}/{number:05d}-0-{uuid.uuid4()}-00001.parquet"
 
 
 def delete_files(written: Sequence[DataFile], files: FileStore) -> None:

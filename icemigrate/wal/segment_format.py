@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 from typing import TypeAlias
 from zlib import crc32
 
@@ -136,40 +137,59 @@ class SegmentEncoder:
         return self._mark + _FOOTER + _COUNT.pack(entries, crc32(_NUMBER.pack(entries)))
 
 
+class SegmentParts:
+    """The parts of a segment one after another, so that no more than one of them is in memory.
+
+    What is damaged is a part too, and never taken for an entry.
+
+    :ivar end: after the last part, see :class:`SegmentContent`.
+    :ivar is_sealed: after the last part, whether a footer is at the end.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self.end, self.is_sealed = 0, False
+
+    def __iter__(self) -> Iterator[SegmentPart]:
+        content = self._content
+        if content[: len(_MAGIC)] != _MAGIC or len(content) < HEADER_SIZE:
+            if content:
+                yield DamagedBytes(0, len(content), "the file does not begin as a segment of version 1")
+            return
+        mark = content[len(_MAGIC) : HEADER_SIZE]
+        at = self.end = HEADER_SIZE
+        count = 0
+        while at < len(content):
+            found = _entry_at(content, at, mark)
+            if not isinstance(found, str):
+                stored, at = found
+                count, self.end = count + 1, at
+                yield stored
+                continue
+            unreadable = _unreadable_at(content, at, mark)
+            if unreadable is not None:
+                at = self.end = unreadable.offset + unreadable.length
+                count += 1
+                yield unreadable
+                continue
+            counted = _footer_at(content, at, mark)
+            if counted is not None and at + _FOOTER_SIZE == len(content):
+                self.is_sealed = True
+                if counted != count:
+                    missing = f"the footer counts {counted} entries, and {count} can be read"
+                    yield DamagedBytes(at, _FOOTER_SIZE, missing)
+                return
+            following = _next_frame(content, at + 1, mark)
+            is_inside = found == TORN and following < len(content)
+            yield DamagedBytes(at, following - at, _WRONG_LENGTH if is_inside else found)
+            at = following
+
+
 def decode_segment(content: bytes) -> SegmentContent:
-    """Decode a segment; what is damaged is reported, and never taken for an entry."""
-    if content[: len(_MAGIC)] != _MAGIC or len(content) < HEADER_SIZE:
-        reason = "the file does not begin as a segment of version 1"
-        whole = (DamagedBytes(0, len(content), reason),) if content else ()
-        return SegmentContent(whole, 0, is_sealed=False)
-    mark = content[len(_MAGIC) : HEADER_SIZE]
-    parts = list[SegmentPart]()
-    at = end = HEADER_SIZE
-    count = 0
-    while at < len(content):
-        found = _entry_at(content, at, mark)
-        if not isinstance(found, str):
-            stored, at = found
-            parts.append(stored)
-            count, end = count + 1, at
-            continue
-        unreadable = _unreadable_at(content, at, mark)
-        if unreadable is not None:
-            parts.append(unreadable)
-            at = end = unreadable.offset + unreadable.length
-            count += 1
-            continue
-        counted = _footer_at(content, at, mark)
-        if counted is not None and at + _FOOTER_SIZE == len(content):
-            if counted != count:
-                missing = f"the footer counts {counted} entries, and {count} can be read"
-                parts.append(DamagedBytes(at, _FOOTER_SIZE, missing))
-            return SegmentContent(tuple(parts), end, is_sealed=True)
-        following = _next_frame(content, at + 1, mark)
-        is_inside = found == TORN and following < len(content)
-        parts.append(DamagedBytes(at, following - at, _WRONG_LENGTH if is_inside else found))
-        at = following
-    return SegmentContent(tuple(parts), end, is_sealed=False)
+    """Decode a segment as a whole, see :class:`SegmentParts`."""
+    parts = SegmentParts(content)
+    found = tuple(parts)
+    return SegmentContent(found, parts.end, parts.is_sealed)
 
 
 def _entry_at(content: bytes, at: int, mark: bytes) -> tuple[StoredEntry, int] | str:

@@ -33,8 +33,9 @@ def test_the_segments_of_a_batch(limit: BatchLimit, sizes: tuple[int, ...], coun
 
 def test_segments_of_any_age_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     reader = create_autospec(DataStreamReader, instance=True)
-    for name in ("format", "schema", "option"):
+    for name in ("format", "schema", "option", "load"):
         getattr(reader, name).return_value = reader
+    reader.select = lambda _column: reader
     FolderSource(Path("/log"), BatchLimit(2)).load(SimpleNamespace(readStream=reader))  # type: ignore[arg-type]
     options = dict(call.args for call in reader.option.call_args_list)
     assert options == {"pathGlobFilter": "*.wal", "maxFilesPerTrigger": 2, "maxFileAge": "36500d"}

@@ -28,7 +28,7 @@ from icemigrate.pipeline.entry_files import (
     file_batches,
 )
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
-from icemigrate.pipeline.segment_entries import entry_batches
+from icemigrate.pipeline.segment_entries import segment_batches
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries, read_result
 from icemigrate.pipeline.telemetry_arrow import ArrowRows, UnsuitableTable
@@ -240,10 +240,7 @@ def run(
     if damage:
         parts[0] = parts[0][:-1] + b"?"
     content = encoder.header + b"".join(parts) + encoder.encode_footer(len(listed))
-    segments = pa.record_batch(
-        [pa.array(["file:/log/1.wal"]), pa.array([content])], names=["path", "content"]
-    )
-    table = pa.Table.from_batches(list(entry_batches([segments])))
+    table = pa.Table.from_batches(list(segment_batches([("1.wal", content)])))
     ordered = table.sort_by([("tenant", "ascending"), ("kind", "ascending"), ("offset", "ascending")])
     environment = session.environment
     context = BatchContext(

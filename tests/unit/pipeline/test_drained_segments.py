@@ -198,10 +198,7 @@ def test_a_link_in_the_log_has_no_entry(tmp_path: Path) -> None:
     link = tmp_path / "1-link.wal"
     link.symlink_to(path)
     for scheme in ("file:", "file://"):
-        segments = pa.record_batch(
-            [pa.array([f"{scheme}{path}", f"{scheme}{link}"]), pa.array([path.read_bytes()] * 2)],
-            names=["path", "content"],
-        )
+        segments = pa.record_batch([pa.array([f"{scheme}{path}", f"{scheme}{link}"])], names=["path"])
         (rows,) = (batch.to_pylist() for batch in entry_batches([segments]))
         assert [(row["segment"], row["tenant"], row["problem"]) for row in rows] == [
             (path.name, "acme", None),

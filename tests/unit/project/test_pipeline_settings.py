@@ -12,6 +12,7 @@ from icemigrate.commands.ingest import IngestRequest, ingest_settings
 from icemigrate.errors import ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_limit import BatchLimit
+from icemigrate.pipeline.batch_start import BatchStart
 from icemigrate.project import Project, read_project
 from icemigrate.project.project_values import PipelineSettings
 from icemigrate.wal import EntryKind, Writer
@@ -81,6 +82,10 @@ pipeline:
         ("{quarantine: x}", "bad-name", "`quarantine`: "),
         ("{segments_per_batch: 1, batch_bytes: 9}", "conflicting-keys", "two limits of a batch"),
         ("{batch_bytes: 0}", "out-of-range", "1"),
+        ("{max_batch_delay: 5s}", "conflicting-keys", "has no effect without `min_batch_bytes`"),
+        ("{min_batch_bytes: 9, batch_bytes: 8}", "conflicting-keys", "is more than a batch has"),
+        ("{min_batch_bytes: 9, max_batch_delay: 10m}", "conflicting-keys", "than the health check allows"),
+        ("{min_batch_bytes: 9, health_limit: 1m}", "conflicting-keys", "than the health check allows"),
         ("{metrics_address: here}", "bad-format", "`here` is not the address of a server"),
         ("{health_limit: soon}", "bad-format", "duration"),
         ("{tables: {}}", "empty-value", "must not be empty"),
@@ -112,6 +117,14 @@ def test_the_bytes_of_a_batch_replace_the_number_of_segments() -> None:
         "maxBytesPerTrigger",
         1000,
     )
+
+
+def test_what_starts_a_batch() -> None:
+    assert ingest_settings(project(WRITTEN), IngestRequest()).start is None
+    found = ingest_settings(project(f"{WRITTEN}  min_batch_bytes: 1000\n"), IngestRequest())
+    assert found.start == BatchStart(1000, 60)
+    written = f"{WRITTEN}  min_batch_bytes: 1000\n  max_batch_delay: 90s\n"
+    assert ingest_settings(project(written), IngestRequest()).start == BatchStart(1000, 90)
 
 
 def test_options_replace_the_keys() -> None:
