@@ -22,6 +22,7 @@ from icemigrate.table_data.duckdb_statements import (
     require_pure_function,
     require_table_function,
 )
+from icemigrate.table_data.one_expression import CONDITION, require_one_expression, unclosed_error
 from icemigrate.table_data.sql_positions import EditedSql, syntax_problem
 from icemigrate.table_data.table_points import CURRENT, ReadPoint, parse_timestamp
 
@@ -88,10 +89,9 @@ def check_condition(text: str) -> None:
 
     :raises UsageError: it is not.
     """
+    require_one_expression(text, "--where", CONDITION)
     from sqlglot import exp
 
-    if not text.strip():
-        raise UsageError("the condition of `--where` is empty", "write one, such as `id = 1`, or omit it")
     before, after = "SELECT 1 WHERE (\n", "\n)"
     try:
         tree = _only_statement(f"{before}{text}{after}", "--where", 1)
@@ -134,9 +134,10 @@ def _only_statement(text: str, where: str = "the query", skipped_lines: int = 0)
             f"{where}:{place}: {reason}",
             "correct the SQL, which is DuckDB's, with `FOR TIMESTAMP AS OF` or `FOR VERSION AS OF`",
         ) from error
-    except (TokenError, RecursionError) as error:
-        reason = str(error).partition("\n")[0] or "it is nested too deeply"
-        raise UsageError(f"{where} cannot be read: {reason}", "correct the SQL") from error
+    except TokenError as error:
+        raise unclosed_error(text, where) from error
+    except RecursionError as error:
+        raise UsageError(f"{where} cannot be read: it is nested too deeply", "correct the SQL") from error
     finally:
         log.disabled = before
     if len(found) != 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from icemigrate.errors import MissingExtra, UsageError, extra_hint
+from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Field
 from icemigrate.table_data.duckdb_statements import open_alone, require_expression
@@ -15,6 +15,7 @@ from icemigrate.table_data.expression_types import (
     require_value_type,
 )
 from icemigrate.table_data.load_target import LoadTarget
+from icemigrate.table_data.one_expression import CONDITION, NEW_VALUE, require_one_expression
 from icemigrate.table_data.row_functions import require_row_functions
 from icemigrate.table_data.row_relations import NULL_TYPE
 from icemigrate.table_data.sql_positions import syntax_problem
@@ -74,10 +75,9 @@ def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpress
         the table or a function that DuckDB lacks, or has operands of wrong types.
     :raises MissingExtra: sqlglot or DuckDB is not installed.
     """
-    try:
-        from sqlglot import exp
-    except ImportError as error:
-        raise MissingExtra("sqlglot is not installed", extra_hint("table")) from error
+    require_one_expression(text, what, CONDITION if what == "--where" else NEW_VALUE)
+    from sqlglot import exp
+
     tree = _only_expression(text, what)
     for node in tree.walk():
         if isinstance(node, (exp.Query, exp.Table, exp.Command, exp.Placeholder, exp.Parameter)):

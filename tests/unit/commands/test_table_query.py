@@ -165,7 +165,7 @@ def test_a_link_in_the_repository_is_not_followed(
         (["--snapshot", "1", "--tag", "t1"], "`--snapshot` and `--tag` exclude each other"),
         (["--snapshot", "t99"], "has no snapshot, tag or branch `t99`"),
         (["--timestamp", "tuesday"], "`tuesday` is not a time"),
-        (["--columns", "id,,at"], "`--columns`: empty name"),
+        (["--columns", "id,,at"], "`--columns`: a name is missing"),
     ],
 )  # fmt: skip
 def test_wrong_options_are_one_error(

@@ -300,6 +300,7 @@ def test_a_missing_or_damaged_data_file_is_one_error(
             "the query:1:43: there is no column `Ann`",
             "a text has single quotes: 'Ann'",
         ),
+        ("SELECT id = 'a FROM sales.orders", "the query:1:13: the quote that begins here is not", "close it"),
     ],
 )
 def test_a_mistake_in_a_query_has_its_place_and_a_hint(
