@@ -17,14 +17,15 @@ Source: ``exporter/fileexporter`` of opentelemetry-collector-contrib, ``file_wri
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 
 from icemigrate.frozen import Frozen, replace
 from icemigrate.otlp.export_requests import parse_protobuf
 from icemigrate.otlp.payload_fields import UnreadablePayload
 from icemigrate.otlp.tenant_requests import TenantRule, is_protobuf, require_kind
+from icemigrate.pipeline.record_search import RecordSearch, SearchBudget
 from icemigrate.pipeline.zstd_frames import (
     MAGIC,
     BadFrame,
@@ -39,8 +40,8 @@ _READ = 1024 * 1024
 _LENGTH = 4
 _LARGEST_FRAME = 256 * 1024 * 1024
 """Of the content of a frame that has many records, in bytes: it is held in memory."""
-_RECORD_BEGINS = re.compile(rb"(?=[\x00-\x04][\x00-\xff]{3}[\x0a\x28])")
-"""The length of a record, and the first byte of Protocol Buffers or of a frame."""
+_BLOCK_WORK = 64
+"""What reading the size of a block takes, as bytes that are parsed."""
 
 
 class Position(Frozen):
@@ -203,18 +204,21 @@ def _lines(unread: _Unread, is_complete: bool) -> Iterator[Record]:
 
 
 def _with_lengths(unread: _Unread, is_complete: bool, rule: TenantRule) -> Iterator[Record]:
+    budget = SearchBudget()
     while True:
-        found = _first_record(unread.data, rule)
+        found = _first_record(unread.data, rule, budget)
         if found is None and unread.more():
             continue
         is_last = is_complete or unread.is_damaged
         if isinstance(found, tuple):
             content, size = found
+            budget.earn(size)
             yield Record(content, unread.cut(size)[1])
         elif found is None and not is_last:
             return
         else:
-            while (following := _next_record(unread.data, rule)) is None and unread.more():
+            search = RecordSearch(partial(_begins_record, unread.data, rule, budget), budget)
+            while (following := search.find(unread.data)) is None and unread.more():
                 pass
             is_last = is_complete or unread.is_damaged
             if following is None and not is_last and len(unread.data) <= 2 * LONGEST_PAYLOAD:
@@ -230,7 +234,9 @@ def _with_lengths(unread: _Unread, is_complete: bool, rule: TenantRule) -> Itera
             yield damage
 
 
-def _first_record(data: bytearray, rule: TenantRule, begin: int = 0) -> tuple[bytes, int] | str | None:
+def _first_record(
+    data: bytearray, rule: TenantRule, budget: SearchBudget, begin: int = 0
+) -> tuple[bytes, int] | str | None:
     """The record with its length at an offset, and how many bytes it has there; why there is none.
 
     ``None`` where the bytes end before it.
@@ -250,23 +256,21 @@ def _first_record(data: bytearray, rule: TenantRule, begin: int = 0) -> tuple[by
                 return "the frame of Zstandard has another length than the record"
             content = decompress(content, LONGEST_PAYLOAD)
         except BadFrame as error:
+            budget.spend(error.work)
             return str(error)
     if is_protobuf(content):
         try:
             parse_protobuf(content, require_kind(rule))
         except UnreadablePayload as error:
+            budget.spend(len(content))
             return error.message
     elif content and content[:1] != b"{":
         return "the record is neither JSON nor Protocol Buffers"
     return content, _LENGTH + length
 
 
-def _next_record(data: bytearray, rule: TenantRule) -> int | None:
-    """Where the next record begins behind damaged bytes; ``None`` where there is none."""
-    for match in _RECORD_BEGINS.finditer(data, 1):
-        if isinstance(_first_record(data, rule, match.start()), tuple):
-            return match.start()
-    return None
+def _begins_record(data: bytearray, rule: TenantRule, budget: SearchBudget, begin: int) -> bool:
+    return isinstance(_first_record(data, rule, budget, begin), tuple)
 
 
 def _stretches(file: OpenFile, begin: Position) -> Iterator[_Piece]:
@@ -279,6 +283,7 @@ def _stretches(file: OpenFile, begin: Position) -> Iterator[_Piece]:
 
 def _frames(file: OpenFile, begin: Position) -> Iterator[_Piece]:
     """The contents of frames, and what is no frame."""
+    budget = SearchBudget()
     at, skip = begin.offset, begin.skip
     while at < file.size:
         try:
@@ -291,30 +296,48 @@ def _frames(file: OpenFile, begin: Position) -> Iterator[_Piece]:
                 raise BadFrame(f"the frame of Zstandard has more than {_LARGEST_FRAME:,} bytes")
             content = decompress(file.read(at, end - at), _LARGEST_FRAME)
         except BadFrame as error:
-            end = _next_frame(file, at + 1)
+            budget.spend(error.work)
+            end = _next_frame(file, at + 1, budget)
             if end is None and not file.is_complete:
-                return
+                if file.size - at <= 2 * _LARGEST_FRAME:
+                    return
+                # The next frame can have begun.
+                end = file.size - _LARGEST_FRAME
             end = file.size if end is None else end
             for part in range(at, end, LONGEST_PAYLOAD):
                 data = file.read(part, min(LONGEST_PAYLOAD, end - part))
                 yield _Piece(data, Position(part), Position(part + len(data)), problem=str(error))
         else:
+            budget.earn(end - at)
             yield _Piece(content[skip:], Position(at, skip), Position(end), is_frame=True)
         at, skip = end, 0
 
 
-def _next_frame(file: OpenFile, begin: int) -> int | None:
+def _next_frame(file: OpenFile, begin: int, budget: SearchBudget) -> int | None:
     """Where the next frame begins behind damaged bytes; ``None`` where there is none."""
     at = begin
     while len(data := file.read(at, _READ)) >= len(MAGIC):
+        passed = len(data) - len(MAGIC) + 1
+        budget.earn(passed)
         found = data.find(MAGIC)
-        if found < 0:
-            at += len(data) - len(MAGIC) + 1
-            continue
-        try:
-            if frame_end(file.read, at + found) is not None:
+        while found >= 0:
+            if _begins_frame_at(file, at + found, budget):
                 return at + found
-        except BadFrame:
-            pass
-        at += found + 1
+            found = data.find(MAGIC, found + 1)
+        at += passed
     return None
+
+
+def _begins_frame_at(file: OpenFile, begin: int, budget: SearchBudget) -> bool:
+    """Whether a whole frame begins at an offset; what cannot be decompressed is found later."""
+
+    def read(at: int, size: int) -> bytes:
+        if not budget.allows(_BLOCK_WORK):
+            raise BadFrame("the frame has too many blocks")
+        budget.spend(_BLOCK_WORK)
+        return file.read(at, size)
+
+    try:
+        return budget.allows(_READ) and frame_end(read, begin) is not None
+    except BadFrame:
+        return False

@@ -20,7 +20,14 @@ _RLE, _RESERVED = 1, 3
 
 
 class BadFrame(ValueError):
-    """Bytes that are no frame, or that cannot be decompressed; the text is a clause."""
+    """Bytes that are no frame, or that cannot be decompressed; the text is a clause.
+
+    :ivar work: how many bytes were read and decompressed.
+    """
+
+    def __init__(self, message: str, work: int = 0) -> None:
+        super().__init__(message)
+        self.work = work
 
 
 def begins_frame(data: bytes) -> bool:
@@ -85,9 +92,10 @@ def decompress(data: bytes, limit: int) -> bytes:
                 content += part
     except (OSError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0]
-        raise BadFrame(f"the frame of Zstandard cannot be decompressed: {reason}") from None
+        message = f"the frame of Zstandard cannot be decompressed: {reason}"
+        raise BadFrame(message, len(data) + len(content)) from None
     if len(content) > limit:
-        raise BadFrame(f"the frame of Zstandard has more than {limit:,} bytes")
+        raise BadFrame(f"the frame of Zstandard has more than {limit:,} bytes", len(data) + len(content))
     return bytes(content)
 
 

@@ -23,12 +23,17 @@ from icemigrate.table_data.adopted_columns import ColumnMismatch, FileColumns
 from icemigrate.table_data.adopted_files import FolderKey
 from icemigrate.table_data.adopted_values import ColumnRange, scaled_decimal
 from icemigrate.table_data.load_target import LoadTarget
+from icemigrate.table_data.partition_columns import NO_PARTITION, smallest_number
 from icemigrate.table_data.partition_texts import TIME_TRANSFORMS, PartitionTexts, source_text, time_text
 
 _FIRST_DAY = date(1970, 1, 1)
 _DAY_US, _HOUR_US = 86_400_000_000, 3_600_000_000
 _FLOATS = (Primitive("float"), Primitive("double"))
 _HINT = "write the file again, with the rows of one partition"
+_HINT_OUTLIERS = "write the file again without these rows"
+_LARGEST_INT = 2**31 - 1
+_DAYS_OF_CYCLE, _YEARS_OF_CYCLE = 146_097, 400
+"""After which the calendar repeats: the dates of Python end with the year 9999."""
 
 
 class FileValues(Frozen):
@@ -108,6 +113,10 @@ class _PartitionFinder:
             low, high = (_shown(type_, one) for one in (found.low, found.high))
             extent = "nulls and values" if low == high else f"values from {low} to {high}"
             raise _Mismatched(f"column `{shown}` has {extent}, and the table has partitions by {transform}")
+        if _is_out_of_range(transform, type_, value.value):
+            assert found is not None, "the value is of a range"
+            reason = f"{NO_PARTITION.format(field.name, transform)} {_shown(type_, found.low)}"
+            raise _Mismatched(f"column `{shown}` has values without a partition: {reason}", _HINT_OUTLIERS)
         return value.value
 
     def _only(self, found: set[int | None], field: PartitionField, shown: str) -> int | None:
@@ -244,9 +253,21 @@ def _transformed(transform: Transform, type_: Type, value: Any) -> Any:
     days = value if type_.name == "date" else value // (_DAY_US * unit)
     if transform.name == "day":
         return days
-    day = _FIRST_DAY + timedelta(days=days)
-    years = day.year - _FIRST_DAY.year
+    cycles, rest = divmod(days, _DAYS_OF_CYCLE)
+    day = _FIRST_DAY + timedelta(days=rest)
+    years = day.year - _FIRST_DAY.year + cycles * _YEARS_OF_CYCLE
     return years if transform.name == "year" else years * 12 + day.month - 1
+
+
+def _is_out_of_range(transform: Transform, type_: Type, value: Any) -> bool:
+    """Whether the type of a partition field lacks a value: the start of a number, or an hour."""
+    if value is None or transform.name not in ("truncate", "hour"):
+        return False
+    if transform.name == "hour":
+        return bool(abs(value) > _LARGEST_INT)
+    smallest = smallest_number(type_)
+    number = scaled_decimal(type_, value, type_.scale) if isinstance(type_, Decimal) else value
+    return smallest is not None and bool(number < smallest)
 
 
 def _typed(column: Field, key: FolderKey) -> Any:

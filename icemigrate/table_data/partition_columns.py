@@ -101,6 +101,11 @@ def _truncated(type_: Type, source: str, width: int) -> str | None:
     return None
 
 
+def smallest_number(type_: Type) -> int | None:
+    """The smallest number of a type, unscaled; ``None`` for other types than whole numbers and decimals."""
+    return 1 - 10**type_.precision if isinstance(type_, Decimal) else _SMALLEST.get(type_)
+
+
 def lacks_partition(transform: Transform, type_: Type, source: str) -> str | None:
     """Whether a partition field has no value for a number: a condition in SQL; ``None`` where it always has.
 
@@ -108,7 +113,7 @@ def lacks_partition(transform: Transform, type_: Type, source: str) -> str | Non
     """
     if transform.name != "truncate" or not isinstance(type_, (Primitive, Decimal)):
         return None
-    smallest = 1 - 10**type_.precision if isinstance(type_, Decimal) else _SMALLEST.get(type_)
+    smallest = smallest_number(type_)
     sql = transform_sql(transform, type_, source)
     return None if smallest is None or sql is None else f"{sql} < {smallest}::HUGEINT"
 

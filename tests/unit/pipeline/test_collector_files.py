@@ -13,8 +13,9 @@ import pytest
 
 from icemigrate.errors import UsageError
 from icemigrate.frozen import replace
-from icemigrate.otlp.export_requests import decode_request
+from icemigrate.otlp.export_requests import decode_request, parse_protobuf
 from icemigrate.pipeline.collected_segments import COLLECTOR, collect, read_progress
+from icemigrate.pipeline.collector_records import OpenFile
 from icemigrate.pipeline.segment_entries import segment_rows
 from icemigrate.project.telemetry_sources import FileSource, parse_source
 from icemigrate.wal.entries import LONGEST_PAYLOAD, Entry, EntryKind, PayloadEncoding
@@ -194,6 +195,42 @@ def test_a_frame_that_is_too_long_is_not_read_whole(
     collect([source(exporter)], log)
     assert spans(log) == [("acme", 1)]
     assert problems(log) == [("the frame of Zstandard has more than 1,000 bytes", long)]
+
+
+HOSTILE = {
+    # Each of them looks like a long record in Protocol Buffers.
+    "proto": b"\x00\x00\x40\x00\x0a\xff\x7f" * 20_000,
+    # Each of them looks like a frame that has the blocks of the next one, too.
+    "json native flushed": (b"\x28\xb5\x2f\xfd\x00\x00" + bytes(300)) * 2_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_the_search_behind_hostile_bytes_is_bounded(
+    name: str, exporter: Exporter, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work = list[int]()
+
+    def parse(data: bytes, kind: EntryKind) -> object:
+        work.append(len(data))
+        return parse_protobuf(data, kind)
+
+    def read(file: OpenFile, offset: int, size: int) -> bytes:
+        work.append(64)
+        return read_file(file, offset, size)
+
+    read_file = OpenFile.read
+    monkeypatch.setattr("icemigrate.pipeline.collector_records.parse_protobuf", parse)
+    monkeypatch.setattr(OpenFile, "read", read)
+    monkeypatch.setattr("icemigrate.pipeline.record_search._MOST_WORK", 1_000_000)
+    encode, write = FORMATS[name]
+    one, damage, two = write(encode(("acme", 1))), HOSTILE[name], write(encode(("acme", 2)))
+    exporter.write(one + damage + two)
+    exporter.rotate()
+    collect([source(exporter)], log)
+    assert sum(work) < 1_000_000 + 20 * len(damage)
+    assert spans(log)[0] == ("acme", 1)
+    assert b"".join(data for _, data in problems(log)).startswith(damage)
 
 
 def test_the_tenant_is_given_or_in_the_path(tmp_path: Path, log: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
+from itertools import product
+from operator import eq, ge, le
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -13,8 +15,10 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.expressions import EqualTo, GreaterThanOrEqual, LessThanOrEqual
 
 from icemigrate.errors import Mistakes, UsageError
+from icemigrate.table_data.file_adoption import adopt_files
 from icemigrate.table_data.insert_rows import insert_data, insert_files
 from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.row_changes import delete_data, update_data
@@ -328,3 +332,93 @@ def test_two_partition_fields_have_one_type(written: WrittenTables, kind: str) -
     assert files == {pair[::-1] for pair in files}
     delete_data(written.session, name, "n = 1")
     assert query_table(written.session, name)["n"].to_pylist() == [2]
+
+
+DECIMALS = ((9, 2), (19, 0), (38, 2))
+EXTREMES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "int": (pa.int32(), [-(2**31), 10 - 2**31, -1, 0, 2**31 - 1]),
+    "long": (pa.int64(), [-(2**63), 10 - 2**63, -1, 0, 2**63 - 1]),
+    "string": (pa.string(), ["", "\r\n", "e\u0301x", "\uffffa", "\U0010ffff", "\U0010ffff\U0010ffff"]),
+    "binary": (pa.binary(), [b"", b"\x00", b"\xff", b"\xff\xff"]),
+    **{
+        f"decimal({precision},{scale})": (
+            pa.decimal128(precision, scale),
+            [
+                Decimal(number).scaleb(-scale, Context(38))
+                for number in (1 - 10**precision, 10 - 10**precision, -1, 0, 10**precision - 1)
+            ],
+        )
+        for precision, scale in DECIMALS
+    },
+}
+"""Values of each type near its limits.  The first one of numbers is in no partition."""
+FILTERS = (("=", EqualTo, eq), ("<=", LessThanOrEqual, le), (">=", GreaterThanOrEqual, ge))
+
+
+@pytest.mark.parametrize("kind", EXTREMES)
+def test_each_filter_finds_extreme_values(written: WrittenTables, kind: str) -> None:
+    name = written.create(
+        f"columns: [{{name: n, type: int}}, {{name: x, type: {kind!r}}}]\n"
+        + "partition_by: ['truncate(1, x)', 'truncate(10, x)', 'bucket(16, x)', x]"
+    )
+    type_, constants = EXTREMES[kind]
+    values = constants[1:] if isinstance(constants[0], (int, Decimal)) else constants
+    for number, value in enumerate(values):
+        pq.write_table(
+            pa.table({"n": pa.array([number], pa.int32()), "x": pa.array([value], type_)}),
+            written.folder / f"{number}.parquet",
+        )
+    adopt_files(written.session, name, written.folder)
+    table = written.static(name)
+    for value, (sign, scan_filter, compare) in product(constants, FILTERS):
+        wanted = [number for number, each in enumerate(values) if compare(each, value)]
+        shown = "".join(f"\\x{byte:02x}" for byte in value) if isinstance(value, bytes) else value
+        condition = f"x {sign} '{shown}'{'::BLOB' if isinstance(value, bytes) else ''}"
+        found = query_table(written.session, name, condition)["n"].to_pylist()
+        assert sorted(found) == wanted, condition
+        scanned = table.scan(row_filter=scan_filter("x", value)).to_arrow()["n"].to_pylist()
+        assert sorted(scanned) == wanted, f"{condition}, by PyIceberg"
+
+
+@pytest.mark.parametrize(
+    ("kind", "term", "value"),
+    [
+        ("int", "truncate(10, x)", -(2**31)),
+        ("long", "truncate(7, x)", -(2**63)),
+        ("decimal(2,1)", "truncate(2147483647, x)", Decimal("-0.1")),
+        ("timestamp", "hour(x)", LAST_HOUR + 3_600_000_000),
+    ],
+)
+def test_a_file_with_values_without_a_partition_is_not_adopted(
+    written: WrittenTables, kind: str, term: str, value: Any
+) -> None:
+    name = written.create(f"columns: [{{name: x, type: {kind!r}}}]\npartition_by: [{term!r}]")
+    types = {"int": pa.int32(), "long": pa.int64(), "timestamp": pa.int64()}
+    array = pa.array([value], types.get(kind, pa.decimal128(2, 1)))
+    pq.write_table(
+        pa.table({"x": array.cast(pa.timestamp("us")) if kind == "timestamp" else array}),
+        written.folder / "x.parquet",
+    )
+    with pytest.raises(Mistakes) as error:
+        adopt_files(written.session, name, written.folder)
+    (diagnostic,) = error.value.diagnostics
+    assert "column `x` has values without a partition: the partition field `x_" in str(diagnostic)
+
+
+@pytest.mark.parametrize("term", ["year(x)", "month(x)", "day(x)"])
+def test_files_of_years_that_python_lacks_are_adopted(written: WrittenTables, term: str) -> None:
+    name = written.create(f"columns: [{{name: x, type: date}}]\npartition_by: [{term!r}]")
+    first, last = FARTHEST["date"]
+    for number in (first, 0, last):
+        days = pa.array([number], pa.int32()).cast(pa.date32())
+        pq.write_table(pa.table({"x": days}), written.folder / f"{number}.parquet")
+    adopt_files(written.session, name, written.folder)
+    inserted = written.create(f"columns: [{{name: x, type: date}}]\npartition_by: [{term!r}]")
+    insert_files(written.session, inserted, [str(path) for path in written.folder.iterdir()])
+    adopted, wanted = (partitions(written, one) for one in (name, inserted))
+    assert adopted == wanted
+    assert len(adopted) == 3
+
+
+def partitions(written: WrittenTables, name: str) -> set[Any]:
+    return {task.file.partition[0] for task in written.static(name).scan().plan_files()}
