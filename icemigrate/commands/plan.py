@@ -9,6 +9,7 @@ from icemigrate.catalog.view_names import views_beside
 from icemigrate.commands.affected_views import with_affected_views
 from icemigrate.commands.extensions import extension_files, match_list_values
 from icemigrate.commands.kept_view_checks import with_kept_view_problems
+from icemigrate.commands.list_progress import list_notes
 from icemigrate.commands.list_values import known_values, load_with_list_values
 from icemigrate.commands.lock_file_checks import planned_file_warnings
 from icemigrate.commands.names_to_load import existing_namespaces, names_to_load
@@ -116,7 +117,8 @@ def plan(
         )
         result = with_unplanned_tables(result, session.catalog, session.names.table)
     stale = planned_file_warnings(project, loaded, {m.version for m in result.plan.migrations})
-    reported = dict.fromkeys((*loaded.diagnostics, *result.diagnostics, *stale))
+    lists = list_notes(session.project, history)
+    reported = dict.fromkeys((*loaded.diagnostics, *result.diagnostics, *lists, *stale))
     return replace(result, diagnostics=tuple(sorted(reported, key=sort_key)))
 
 

@@ -19,7 +19,7 @@ from icemigrate.commands.table_versions import (
     table_versions,
 )
 from icemigrate.commands.unlock import interrupted_intents, interruption_text, lock_status
-from icemigrate.errors import CatalogError, HistoryError
+from icemigrate.errors import CatalogError, HistoryError, IcemigrateError, Mistakes
 from icemigrate.evidence.old_partition_files import find_old_partition_files
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
 from icemigrate.files.read.migration_file import AnyFile
@@ -49,6 +49,7 @@ from icemigrate.results.status_results import (
     HistoryEvent,
     HistoryResult,
     KeptViewStatus,
+    ListProgress,
     MigrationStatus,
     Status,
     TableStatus,
@@ -157,6 +158,7 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
             if e.version is not None and e.event is LogEvent.ROLLED_BACK
         }
         lost = _lost_rollbacks(session, known, details)
+        lists, unread = _list_progress(session, known)
         return Status(
             project=project.name,
             environment=session.environment.name,
@@ -165,14 +167,34 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
             migrations=tuple(
                 replace(
                     _with_remaining_work(others.get(m.version, m), known, rollbacks),
+                    lists=lists.get(m.version, ()),
                     not_restorable=lost.get(m.version, ()) if details else (),
                 )
                 for m in version_states.migrations
             ),
             tables=_tables(session, trails, known),
             lock=lock_status(known),
+            unread_lists=unread,
             hidden_losses=0 if details else len(lost),
         )
+
+
+def _list_progress(
+    session: EnvironmentSession, known: History
+) -> tuple[Mapping[str, tuple[ListProgress, ...]], str | None]:
+    """The lists of applied templates, by version; and why their values cannot be read."""
+    if not any(applied.list_values for applied in known.applied):
+        return {}, None
+    from icemigrate.commands.list_progress import list_progress
+    from icemigrate.commands.list_values import load_with_list_values
+
+    try:
+        session, _ = load_with_list_values(session, known)
+    except Mistakes:
+        raise
+    except IcemigrateError as error:
+        return {}, error.message
+    return list_progress(session.project, known), None
 
 
 def _colliding(

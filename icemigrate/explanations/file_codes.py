@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 FILE_CODES: Mapping[str, str] = {
+    "left-list-values": "Values left a list since migrations were applied for them. Their tables stay, and "
+    "later migrations for the list do not change them. Write a migration with `drop: true` for a table that "
+    "is to go.",
+    "new-list-values": "A list has values for which applied migrations are not applied yet. The plan extends "
+    "these migrations.",
     "bad-format": "A value has the wrong format; the message describes the right one. A pattern must match "
     "the whole value.",
     "bad-merge": "YAML's `<<` takes a mapping or a list of mappings, usually an alias: `<<: *common`.",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from icemigrate.changes.adopt_table import AdoptTable
 from icemigrate.changes.change import Hazard, Reversal, Reversibility
 from icemigrate.data_steps.rewrite import Rewrite
 from icemigrate.diagnostics import format_count, once_quoted
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.partition_evolution import OldSpecFiles
 from icemigrate.planning.merge import Conflict
 from icemigrate.planning.plan import (
@@ -29,9 +29,9 @@ from icemigrate.planning.stages import (
     shown_statement,
 )
 from icemigrate.render import display
-from icemigrate.render.alike_tables import alike_lines
+from icemigrate.render.alike_tables import alike_lines, some_names
 from icemigrate.results.command_results import ApplyResult, PlanResult
-from icemigrate.results.status_results import KeptViewStatus
+from icemigrate.results.status_results import KeptViewStatus, ListProgress
 
 WRITTEN_NEXT = "Next: review it, then run `icemigrate check --fix`, which updates the lock file."
 """What follows a command that wrote a migration file."""
@@ -292,6 +292,42 @@ def table_by_table_lines(result: PlanResult) -> Iterator[str]:
 def old_partition_line(name: str, share: OldSpecFiles) -> str:
     """The old files of a table."""
     return f"{display.one_line(name)}: {share} with an earlier partitioning."
+
+
+def extension_lines(
+    progress: Mapping[str, Sequence[ListProgress]], *, is_plan: bool = False
+) -> Iterator[str]:
+    """``0001 applied to 20 of 22 tenants; `icemigrate apply` extends it``, equal versions in one line.
+
+    :param is_plan: whether this is shown with the plan that extends them.
+    """
+    versions: dict[ListProgress, list[str]] = {}
+    for version, lists in progress.items():
+        for one in lists:
+            if one.new:
+                versions.setdefault(replace(one, left=()), []).append(version)
+    for one, extended in versions.items():
+        what = "tenants" if one.list in ("seen", "tenants") else f"values of the list `{one.list}`"
+        them = "it" if len(extended) == 1 else "them"
+        end = f"this plan extends {them}" if is_plan else f"`icemigrate apply` extends {them}"
+        named = join_with_and(some_names(extended))
+        yield f"{named} applied to {one.applied:,} of {one.values:,} {what}; {end}"
+
+
+def left_value_lines(progress: Mapping[str, Sequence[ListProgress]]) -> Iterator[str]:
+    """The values that left each list, once for all versions that are applied to them."""
+    left: dict[str, dict[str, None]] = {}
+    for lists in progress.values():
+        for one in lists:
+            left.setdefault(one.list, {}).update(dict.fromkeys(one.left))
+    for name, values in left.items():
+        if values:
+            named = join_with_and(some_names(list(values), "`{}`".format))
+            verb, their = ("is", "its") if len(values) == 1 else ("are", "their")
+            yield (
+                f"{named} {verb} no longer in the list `{name}`: {their} tables stay, and new migrations for "
+                "the list leave them as they are; a migration with `drop: true` drops them"
+            )
 
 
 def hidden_losses_lines(count: int) -> Iterator[str]:

@@ -73,6 +73,11 @@ def status_text(status: Status, style: TerminalStyle) -> str:
         if m.rolled_back_at is not None
     ]
     lines += [style.changed(_waiting_line(m.version, w)) for m in status.migrations for w in m.waiting]
+    progress = {m.version: m.lists for m in status.migrations}
+    lines += [style.changed(f"{display.one_line(text)}.") for text in phrases.extension_lines(progress)]
+    lines += [style.changed(f"{display.one_line(text)}.") for text in phrases.left_value_lines(progress)]
+    if status.unread_lists is not None:
+        lines.append(style.bad(f"The values of lists are unknown: {display.one_line(status.unread_lists)}."))
     lines += [
         style.changed(f"{m.version}: {display.one_line(text)}.")
         for m in status.migrations
@@ -183,9 +188,12 @@ def _status_line(status: Status) -> str:
     elif not status.version:
         at += " yet"
     pending = status.count("pending")
-    others = " else" if status.count("running", "interrupted") else ""
+    extended = status.extended_next
+    others = " else" if extended or status.count("running", "interrupted") else ""
     parts = [at, f"{pending} pending" if pending else f"nothing{others} pending"]
     parts[1:1] = [f"{n} {state}" for state in ("running", "interrupted") if (n := status.count(state))]
+    if extended:
+        parts.insert(1, f"{extended} to extend")
     if held := status.count("held"):
         parts.append(f"{held} {_STATE_TEXTS['held']}")
     unrecorded = status.count("unrecorded")

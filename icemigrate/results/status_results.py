@@ -38,6 +38,23 @@ class WaitingValues(Frozen):
         return ", ".join(f"`{column}`" for column in self.columns)
 
 
+class ListProgress(Frozen):
+    """How far a migration is applied to the values of a list, such as tenants.
+
+    :param list: its name in the project file.
+    :param applied: how many of its values have the migration.
+    :param values: how many values it has now.
+    :param new: values for which `apply` extends the migration.
+    :param left: values that have the migration, left the list, and still have a table.
+    """
+
+    list: str
+    applied: Count
+    values: Count
+    new: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
 class MigrationStatus(Frozen):
     """The state of one migration.
 
@@ -55,6 +72,7 @@ class MigrationStatus(Frozen):
         unknown.
     :param not_restorable: what a rollback can no longer restore, as phrases; only with details.
     :param interruption: of an interrupted migration: which run was interrupted, and what finishes it.
+    :param lists: the lists of an applied template whose values are known.
     :param is_other_file: whether it is ``edited`` because the version was applied from another file; the
         description is that of the applied file then.
     """
@@ -68,6 +86,7 @@ class MigrationStatus(Frozen):
     rolled_back_at: datetime | None = None
     not_restorable: tuple[str, ...] = ()
     interruption: str | None = None
+    lists: tuple[ListProgress, ...] = ()
     is_other_file: bool = False
 
 
@@ -158,6 +177,7 @@ class Status(Frozen):
     :param migrations: every migration that has a file or was applied, in order.
     :param tables: every declared table, and other tables under a name that a declared table had.
     :param lock: the holder of the lock; ``None`` while no process holds it.
+    :param unread_lists: why the values of lists cannot be read; ``None`` where they can.
     :param hidden_losses: without details, how many of the newest versions have
         :attr:`MigrationStatus.not_restorable`.
     """
@@ -169,7 +189,13 @@ class Status(Frozen):
     migrations: tuple[MigrationStatus, ...] = ()
     tables: tuple[TableStatus, ...] = ()
     lock: LockStatus | None = None
+    unread_lists: str | None = None
     hidden_losses: int = 0
+
+    @property
+    def extended_next(self) -> int:
+        """How many applied migrations `apply` extends."""
+        return sum(any(one.new for one in m.lists) for m in self.migrations)
 
     def count(self, *states: str) -> int:
         """How many migrations are in one of the states."""
