@@ -14,7 +14,7 @@ from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice
 from icemigrate.cli.options import apply_with_option, format_option, global_options, lock_timeout_option
 from icemigrate.cli.progress import show_progress
 from icemigrate.cli.streams import write_stream
-from icemigrate.errors import ExitCode
+from icemigrate.errors import ExitCode, Mistakes
 
 if TYPE_CHECKING:
     from icemigrate.commands.column_changes import ColumnChanges
@@ -67,16 +67,20 @@ def run_column_change(
     project = dataclasses.replace(settings.open_project(), apply_with=apply_with)
     request = replace(request, allow=parse_consents(allow))
     is_asked = sys.stdin.isatty()
-    with show_progress(settings) as shown:
-        result = change_columns(
-            project,
-            settings.environment,
-            request,
-            approve=partial(_is_approved, settings) if is_asked else None,
-            on_event=shown,
-            on_start=SparkStartNotice().before_start,
-            lock_timeout_s=lock_timeout_s,
-        )
+    try:
+        with show_progress(settings) as shown:
+            result = change_columns(
+                project,
+                settings.environment,
+                request,
+                approve=partial(_is_approved, settings) if is_asked else None,
+                on_event=shown,
+                on_start=SparkStartNotice().before_start,
+                lock_timeout_s=lock_timeout_s,
+            )
+    except Mistakes as error:
+        # The diagnostics are shown above it, so it repeats none of them.
+        raise Mistakes(error.diagnostics, f"the columns of `{request.table}` are not changed") from error
     if result is None:
         write_stream("Cancelled: no changes were made.\n", sys.stderr)
         return ExitCode.ERROR

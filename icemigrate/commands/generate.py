@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 10**12
 MAX_SEED = 2**64 - 1
+_OTHER_FORMATS = frozenset(
+    {".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".arrow", ".orc", ".avro", ".gz", ".zst"}
+)
+"""Ends of names of files that have another format than Parquet."""
 
 
 class _Source(Frozen):
@@ -71,6 +75,11 @@ def generate(
     """
     if insert and output is not None:
         raise UsageError("`--insert` writes no file", "remove `--output`, or `--insert`")
+    if output is not None and output.suffix.lower() in _OTHER_FORMATS:
+        raise UsageError(
+            f"`{output}`: test data is a Parquet file, and the name says `{output.suffix}`",
+            f"write `{output.with_suffix('.parquet')}`",
+        )
     wanted = _checked_range(rows, seed, first_row)
     began = time.monotonic()
     with open_tables(project, environment) as tables:

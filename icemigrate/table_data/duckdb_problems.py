@@ -139,9 +139,12 @@ def advice_on(problem: DuckdbProblem, columns: Sequence[str] = (), sql: str = ""
 
 def _missing_column(problem: DuckdbProblem, name: str, columns: Sequence[str], sql: str) -> Advice:
     known = list(dict.fromkeys((*columns, *problem.candidates)))
-    hint = did_you_mean(name, known) or list_columns(known)
-    at = problem.position
-    if at is not None and sql.encode()[at : at + 1] == b'"':
+    near, at = did_you_mean(name, known), problem.position
+    hint = near or list_columns(known)
+    is_quoted = at is not None and sql.encode()[at : at + 1] == b'"'
+    is_whole = at is not None and sql.encode()[at : at + len(name.encode())].decode(errors="replace") == name
+    # A shell removes the quotes of `--set city='Oslo'`.
+    if is_quoted or (is_whole and near is None):
         hint = "; ".join(part for part in (hint, text_hint(name)) if part)
     return Advice(f"there is no column `{name}`", hint or "correct the SQL")
 

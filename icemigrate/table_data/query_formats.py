@@ -48,7 +48,7 @@ def _csv_cells(column: pa.Array) -> list[str]:
         return ["" if v is None else str(v) for v in values]
     if pa.types.is_nested(kind):
         values = [None if v is None else json.dumps(v, ensure_ascii=False) for v in values]
-    return ["" if v is None else _quoted(v if isinstance(v, str) else repr(v)) for v in values]
+    return ["" if v is None else _quoted(v) if isinstance(v, str) else repr(v) for v in values]
 
 
 def _quoted(text: str) -> str:

@@ -157,7 +157,7 @@ def _snapshots(states: Sequence[Json]) -> Iterator[TimelineEntry]:
     for number, snapshot in found.items():
         summary: Json = snapshot.get("summary") or {}
         counts = [
-            f"{sign}{summary[key]} rows"
+            f"{sign}{summary[key]} {'row' if summary[key] == '1' else 'rows'}"
             for sign, key in (("+", "added-records"), ("-", "deleted-records"))
             if summary.get(key, "0") != "0"
         ]

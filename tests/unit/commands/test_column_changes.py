@@ -61,6 +61,15 @@ def test_the_commands_change_columns_under_their_field_ids(orders: TableProject)
     assert columns(orders) == {"id": 1, "source": 5, "total": 3, "at": 4}
 
 
+def test_a_refused_change_is_one_message(orders: TableProject, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert orders.run("table", "rename-column", "sales.orders", "amout", "total") == ExitCode.FINDINGS
+    assert capsys.readouterr().err == (
+        "error: there is no column `amout` to rename [unknown-column]\n    did you mean `amount`?\n\n"
+        "error: the columns of `sales.orders` are not changed\n"
+    )
+
+
 def test_a_path_leads_into_a_struct(tmp_path: Any) -> None:
     nested = TableProject.create(tmp_path, ORDERS, NESTED)
     assert nested.run("table", "add-column", "sales.orders", "address.street", "string", "--first") == 0

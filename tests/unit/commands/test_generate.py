@@ -147,6 +147,16 @@ def test_a_table_property_asks_for_bloom_filters(orders: TableProject) -> None:
     assert file.stat().st_size > size + 32
 
 
+def test_a_name_of_another_format_is_refused(
+    orders: TableProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = orders.folder / "rows.CSV"
+    run = ("generate", "sales.orders", "--rows", "1", "--output", str(file))
+    assert orders.run(*run) == ExitCode.USAGE
+    assert f"write `{file.with_suffix('.parquet')}`" in capsys.readouterr().err
+    assert not file.exists()
+
+
 def inserted(project: TableProject, table: str, *args: str) -> list[dict[str, Any]]:
     """All rows of a table after an insert."""
     assert project.run("generate", table, "--insert", *args) == ExitCode.OK

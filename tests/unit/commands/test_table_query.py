@@ -86,6 +86,10 @@ def test_csv_tells_nulls_from_empty_texts(sales: TableProject, capsys: pytest.Ca
     assert json.loads(row["part"]) == {"a": None, "b": "1.50"}
     assert row["text"] == 'a"b\né'
     assert ',"",,"NULL",' in out
+    assert ',"NaN",' in out
+    assert run(capsys, sales, "sql", "SELECT 7.0::DOUBLE AS x, 1e300 AS y", "--format", "csv")[1].endswith(
+        "\n7.0,1e+300\n"
+    )
 
 
 def test_the_table_is_safe_for_a_terminal(sales: TableProject, capsys: pytest.CaptureFixture[str]) -> None:

@@ -472,3 +472,11 @@ def test_structs_of_any_name_are_partitioned_upserted_and_compared(written: Writ
     found = compare_snapshots(written.session, table, first, done.snapshot_id, key=["id"]).rows
     assert found is not None
     assert (found.added, found.removed, found.changed) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("value", ["OSLO", '"OSLO"'])
+def test_a_text_whose_quotes_the_shell_removed_has_a_hint(written: WrittenTables, value: str) -> None:
+    name = items(written)
+    with pytest.raises(UsageError, match="there is no column `OSLO`") as error:
+        update_data(written.session, name, {"city": value}, "true")
+    assert (error.value.hint or "").endswith("; a text has single quotes: 'OSLO'")

@@ -54,6 +54,7 @@ def test_the_life_of_a_table(renamed: TableProject) -> None:
         ("tag", None, "tag loaded was removed"),
         ("branch", None, f"branch main was set to snapshot {first}"),
     ]
+    assert f"snapshot {first} append +1 row" in [entry.text for entry in found.entries]
     times = [entry.at for entry in found.entries]
     assert times == sorted(times)
     assert not any(entry.is_earlier for entry in found.entries)
