@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from icemigrate.changes.rename_table import RenameTable
 from icemigrate.data_steps.not_null_check import NotNullCheck
-from icemigrate.diagnostics import format_count
 from icemigrate.errors import EngineError, IcemigrateError, LockHeld
 from icemigrate.events import Event, TableVerified
 from icemigrate.execution.final_state import final_declared_state
@@ -28,6 +27,7 @@ from icemigrate.execution.table_checks import (
     renumbered_fields_error,
     require_planned_ids,
 )
+from icemigrate.execution.table_groups import TableGroups
 from icemigrate.execution.table_rows import MigrationRows
 from icemigrate.frozen import replace
 from icemigrate.iceberg.declared_sides import DeclaredState
@@ -51,7 +51,6 @@ from icemigrate.planning.stages import (
     create_namespace_text,
     drop_namespace_text,
     migration_stages,
-    publication_of,
     table_stages,
 )
 from icemigrate.planning.undo import with_committed_fields
@@ -80,7 +79,6 @@ class MigrationRun:
     :param committed: the schema of the last commit of a table, by the declared name in its plan.
     :param published: the rows on the main branch, by the declared name in the plan of a table with data
         steps; ``None`` where none had to be written.
-    :param is_together: whether one transaction has changed all tables; ``None`` before the first one.
     """
 
     migration: MigrationPlan
@@ -101,10 +99,11 @@ class MigrationRun:
     renumbered: set[TableName] = field(default_factory=set)
     committed: dict[TableName, Schema] = field(default_factory=dict)
     published: dict[TableName, PublishedRows | None] = field(default_factory=dict)
-    is_together: bool | None = None
     stages: tuple[Stage, ...] = field(init=False)
     log: StatementLog = field(init=False)
     row_publisher: RowPublisher = field(init=False)
+    _groups: TableGroups = field(init=False, repr=False)
+    _publications: Mapping[TableName, PublishTable] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.stages = migration_stages(self.migration, self.catalog, self.marker.project)
@@ -112,6 +111,8 @@ class MigrationRun:
         self.row_publisher = RowPublisher(
             self.engine, self.publisher, self.marker, self.log, self.catalog, self._is_committed
         )
+        self._groups = TableGroups(self)
+        self._publications = {s.table.declared: s for s in self.stages if isinstance(s, PublishTable)}
 
     def run(self) -> None:
         """Run all stages.
@@ -136,10 +137,10 @@ class MigrationRun:
                     with self.log.statement(create_namespace_text(namespace), number=number):
                         self.engine.create_namespace(namespace)
             case ChangeTable(table=plan):
-                publish = publication_of(self.stages, plan)
+                publish = self._publications.get(plan.declared)
                 if publish is not None:
                     unpublished.append(self._prepared(stage, publish))
-                elif not self._are_changed():
+                elif not self._groups.change(stage):
                     self._change_table(stage)
             case WriteRows():
                 self.row_publisher.write(unpublished[-1])
@@ -173,40 +174,13 @@ class MigrationRun:
 
     def _change_table(self, stage: ChangeTable) -> None:
         """Change one table whose rows are not written."""
-        found = self._opened(stage)
+        found = self.opened(stage)
         self._note_started(found.plan)
         actual = self.row_publisher.run_steps(found.plan, found.before, found.marker, stage.first_of_steps)
         self.log.forget_copies()
-        self._check_changed(found, actual)
+        self.check_changed(found, actual)
 
-    def _are_changed(self) -> bool:
-        """Whether one transaction has changed all tables, which the first call tries."""
-        if self.is_together is None:
-            self.is_together = self._change_together()
-        return self.is_together
-
-    def _change_together(self) -> bool:
-        """Change all tables in one transaction; ``False`` where each needs a commit of its own."""
-        publisher = self.publisher.together
-        if publisher is None or not publisher.takes(self.migration):
-            return False
-        found = [self._opened(stage) for stage in self.stages if isinstance(stage, ChangeTable)]
-        tables = [self.row_publisher.of_transaction(one) for one in found if one.before is not None]
-
-        def on_send(is_sent: bool) -> None:
-            if is_sent:
-                self.log.start(f"the commit of {format_count(len(tables), 'table')}")
-            # A refused commit has changed no table.
-            self.started_tables = {table.plan.declared for table in tables} if is_sent else set()
-
-        if not publisher.publish(tables, on_send):
-            return False
-        self.log.forget_copies()
-        for one in found:
-            self._check_changed(one, None if one.expected is None else self.engine.table(one.plan.name))
-        return True
-
-    def _opened(self, stage: ChangeTable) -> OpenedTable:
+    def opened(self, stage: ChangeTable) -> OpenedTable:
         """A table before its first change, and the marker that it gets."""
         plan = stage.table
         before = self._found(plan)
@@ -214,7 +188,7 @@ class MigrationRun:
             self.log.start(f"marking table `{plan.name}`")
         return opened_table(stage, before, self.marker)
 
-    def _check_changed(self, found: OpenedTable, actual: Table | None) -> None:
+    def check_changed(self, found: OpenedTable, actual: Table | None) -> None:
         """Verify a table after its changes, and note it.
 
         :param actual: as it was read back.
@@ -229,10 +203,9 @@ class MigrationRun:
     def _note_started(self, plan: TablePlan) -> None:
         """Note that a table may change from now on, and one that is moved out of its way."""
         moved = {c.change.new for c in plan.changes() if isinstance(c.change, RenameTable)}
-        self.started_tables |= {
-            plan.declared,
-            *(t.declared for t in self.migration.tables if t.temporary_name in moved),
-        }
+        self.started_tables.add(plan.declared)
+        if moved:
+            self.started_tables |= {t.declared for t in self.migration.tables if t.temporary_name in moved}
 
     def _settle_owner(self, plan: TablePlan, actual: Table | None) -> None:
         """Claim a table that no commit has claimed, or release one that is no longer declared."""

@@ -89,7 +89,8 @@ class StatementLog:
         if isinstance(event, StatementStarted):
             number = event.number
             # A statement that runs again on a copy, and those after it, are not counted twice.
-            self._copied = {n: ran for n, ran in self._copied.items() if n < number}
+            if self._copied and number <= next(reversed(self._copied)):
+                self._copied = {n: ran for n, ran in self._copied.items() if n < number}
             self.start(event.text, number)
             self._shown_number = number or self._shown_number
             event = replace(event, number=self._shown_number, of=len(self._planned))

@@ -36,6 +36,7 @@ from icemigrate.spark.partition_restore import returning_columns
 from icemigrate.spark_sql.identifiers import table_sql
 
 if TYPE_CHECKING:
+    from icemigrate.metadata_engine.creation_commits import MetadataCreations
     from icemigrate.metadata_engine.metadata_commits import MetadataCommits
     from icemigrate.spark.spark_engine import SparkEngine
     from icemigrate.spark.statement_engine import StartSpark, StatementEngine
@@ -76,6 +77,13 @@ class MetadataEngine:
     def transactions(self) -> MetadataCommits | None:
         """Its commits of several tables; ``None`` where the catalog commits one table at a time."""
         return self.commits if self.store.commits_together else None
+
+    @property
+    def creations(self) -> MetadataCreations | None:
+        """Its creations of several tables; ``None`` where Spark or the catalog creates one at a time."""
+        from icemigrate.metadata_engine.creation_commits import creations_of
+
+        return None if self._runs_statements else creations_of(self)
 
     @property
     def step_engine(self) -> Engine:
@@ -164,8 +172,7 @@ class MetadataEngine:
 
     def evidence(self, name: TableName, questions: EvidenceQuery) -> Evidence:
         """The answers to questions about a table's manifests; Spark counts rows where they do not suffice."""
-        metadata = self.metadata_json(name)
-        if metadata is not None:
+        if (metadata := self.metadata_json(name)) is not None:
             rows = table_sql(self.catalog_name, name)
             found = gather_without_jvm(metadata, self.store.files.read, self.ask, rows, questions)
             if found is not None:
@@ -206,8 +213,8 @@ class MetadataEngine:
             base = self.read_base(name)
             after = update(base.table)
             if self.needs_spark(base, after):
-                spark = require_jvm(self, f"restoring partition values of table `{name}`")
-                return spark.commit(name, update, holds_rows)
+                what = f"restoring partition values of table `{name}`"
+                return require_jvm(self, what).commit(name, update, holds_rows)
             with self.draft(base) as draft:
                 if not draft.change(after):
                     return base.table
@@ -217,19 +224,17 @@ class MetadataEngine:
 
     def create_branch(self, name: TableName, branch: str) -> None:
         """Create a branch at the table's current snapshot, or move it there."""
-        ref = Ref("branch", CURRENT_SNAPSHOT)
-        self.commit(name, lambda table: replace(table, refs={**table.refs, branch: ref}))
+        new = {branch: Ref("branch", CURRENT_SNAPSHOT)}
+        self.commit(name, lambda table: replace(table, refs={**table.refs, **new}))
 
     def create(self, table: Table) -> Table:
         """Create a table with exactly these field ids, in one commit."""
         self.store.create_namespace(table.name.namespace)
         commit = creation_commit(table, str(uuid4()), self.store.catalog_properties)
-        self._require()
         try:
-            (stored,) = self.store.commit([commit], self._require)
+            (stored,) = self.land_together([], [commit])
         except CommitConflict as error:
             raise EngineError(f"table `{table.name}` already exists") from error
-        self._refresh(table.name)
         return self._tables.of(stored, table.name)
 
     @contextmanager
@@ -312,9 +317,8 @@ class MetadataEngine:
         summary: Mapping[str, str],
     ) -> int:
         """Move the head of main by compare-and-swap."""
-        stored = self._stored(name)
         built = append_commit(
-            name, stored, self.store.files, rows, properties, remove, expected_head=expected_head,
+            name, self._stored(name), self.store.files, rows, properties, remove, expected_head=expected_head,
             summary=summary, written=self._lists,
         )  # fmt: skip
         land_append(built, self.store)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from icemigrate.catalog.metadata_files import checked_metadata, read_current_metadata
 from icemigrate.errors import CatalogError, EngineError
@@ -29,6 +30,9 @@ from icemigrate.metadata_engine.table_store import (
     StoredTable,
     TableCommit,
 )
+from icemigrate.system.worker_threads import DISK_THREADS, run_in_threads
+
+_NAMED = 10
 
 
 class LocationSwap(Frozen):
@@ -105,9 +109,8 @@ def carry_out_swaps(
     written: list[str] = []
     is_swapping = False
     try:
-        for one in swaps:
-            written.append(one.after.location)
-            files.write(one.after.location, *metadata_content(one.after.json))
+        written.extend(one.after.location for one in swaps)
+        run_in_threads(partial(_write, files), swaps, DISK_THREADS)
         is_swapping = True
         swap()
     except CommitStateUnknown:
@@ -154,8 +157,17 @@ def swap_conflict(swaps: Sequence[LocationSwap]) -> CommitConflict:
     created = [f"`{one.name}`" for one in swaps if one.base is None]
     if len(created) == len(swaps):
         return CommitConflict(f"there is a table or view {', '.join(created)} already")
-    names = ", ".join(f"`{one.name}`" for one in swaps)
-    return CommitConflict(f"another client changed {names} first; nothing was written")
+    return CommitConflict(f"another client changed {named_tables(swaps)} first; nothing was written")
+
+
+def named_tables(swaps: Sequence[LocationSwap]) -> str:
+    """The names of tables in a message, which may have thousands."""
+    names, more = ", ".join(f"`{one.name}`" for one in swaps[:_NAMED]), len(swaps) - _NAMED
+    return names if more <= 0 else f"{names} and {more:,} more"
+
+
+def _write(files: FileStore, swap: LocationSwap) -> None:
+    files.write(swap.after.location, *metadata_content(swap.after.json))
 
 
 def _delete(files: FileStore, locations: Sequence[str]) -> None:

@@ -17,6 +17,7 @@ from icemigrate.metadata_engine.table_store import CommitConflict
 from icemigrate.spark.commit_ports import TableChange, require_jvm
 from icemigrate.spark.engine_port import Marker, SchemaRemoval
 from icemigrate.spark.java_errors import is_commit_conflict
+from icemigrate.system.worker_threads import DISK_THREADS, run_in_threads
 
 if TYPE_CHECKING:
     from icemigrate.metadata_engine.engine import MetadataEngine
@@ -49,8 +50,8 @@ class MetadataCommits(Frozen):
         """Commit the changes of all tables, or none."""
         with ExitStack() as prepared:
             drafts = [prepared.enter_context(self.engine.draft(change.base)) for change in changes]
-            for draft, change in zip(drafts, changes, strict=True):
-                self._fill(draft, change)
+            # A marker writes a file.
+            run_in_threads(self._fill, [*zip(drafts, changes, strict=True)], DISK_THREADS)
             sent = {
                 draft: change for draft, change in zip(drafts, changes, strict=True) if not draft.is_empty
             }
@@ -62,7 +63,8 @@ class MetadataCommits(Frozen):
                 for draft, change in zip(drafts, changes, strict=True)
             )
 
-    def _fill(self, draft: CommitDraft, change: TableChange) -> None:
+    def _fill(self, part: tuple[CommitDraft, TableChange]) -> None:
+        draft, change = part
         if draft.change(change.after) and change.run:
             draft.sign(change.run)
         if change.marker is not None and not change.marker.is_empty:

@@ -17,6 +17,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.location_swap_store import LocationSwapStore
 from icemigrate.metadata_engine.location_swaps import (
     LocationSwap,
+    named_tables,
     swap_conflict,
     swap_outcome,
 )
@@ -81,7 +82,7 @@ class SqlTableStore(LocationSwapStore):
 
     def _swap(self, swaps: Sequence[LocationSwap], before_retry: BeforeRetry) -> None:
         """Move all rows, or none."""
-        names = ", ".join(f"`{one.name}`" for one in swaps)
+        names = named_tables(swaps)
 
         def attempt() -> bool:
             self._write(lambda s: _move_rows(s, swaps))

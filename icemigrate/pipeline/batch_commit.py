@@ -62,6 +62,24 @@ def by_table(results: Iterable[TableEntries]) -> list[list[TableEntries]]:
     return list(found.values())
 
 
+def counted_entries(results: Sequence[TableEntries]) -> TableBatch:
+    """The entries of one table, which has no problem.
+
+    :param results: of all tasks for this table.
+    """
+    first = results[0]
+    return TableBatch(
+        first.table,
+        first.tenant,
+        first.kind,
+        sum(result.entries for result in results),
+        sum(result.rows for result in results),
+        quarantined=sum(result.quarantined for result in results),
+        size=sum(file.size for result in results for file in result.files),
+        future=sum(result.future for result in results),
+    )
+
+
 def commit_table(
     session: TableSession, batch: str, results: Sequence[TableEntries], *, is_paused: bool = False
 ) -> TableBatch:
@@ -74,21 +92,9 @@ def commit_table(
     :param is_paused: whether the table was not tried: then no earlier attempt of the batch committed.
     :raises IcemigrateError: the catalog or the storage failed.
     """
-    first = results[0]
-    entries = sum(result.entries for result in results)
+    first, done = results[0], counted_entries(results)
     files = tuple(file for result in results for file in result.files)
     problem = next((result.problem for result in results if result.problem is not None), None)
-    rows = sum(result.rows for result in results)
-    done = TableBatch(
-        first.table,
-        first.tenant,
-        first.kind,
-        entries,
-        rows,
-        quarantined=sum(result.quarantined for result in results),
-        size=sum(file.size for file in files),
-        future=sum(result.future for result in results),
-    )
     if problem is not None and is_paused:
         return replace(done, rows=0, size=0, problem=problem)
     if problem is not None:

@@ -14,7 +14,8 @@ from icemigrate.pipeline.table_retries import TableOutcomes
 class BatchPhase(Frozen):
     """A part of a batch.
 
-    :param name: ``write files``, ``commit table``, ``defer entries``, ``create tables`` or ``record totals``.
+    :param name: ``write files``, ``commit tables``, ``commit table``, ``defer entries``, ``create tables`` or
+        ``record totals``.
     :param began_ns: in nanoseconds since 1970, as ``ended_ns``.
     :param table: the declared name, where the phase is of one table.
     """

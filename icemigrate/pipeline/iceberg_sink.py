@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from icemigrate.frozen import replace
@@ -14,9 +15,11 @@ from icemigrate.metadata_engine.parquet_metrics import describe_data_file
 from icemigrate.metadata_engine.table_store import FileStore
 from icemigrate.pipeline.arrow_partitions import by_partition, has_arrow_files
 from icemigrate.pipeline.batch_commit import TableBatch, commit_table
+from icemigrate.pipeline.batch_groups import commit_together
 from icemigrate.pipeline.row_group_files import LARGEST_FILE, EncodedFile, RowGroupFiles
 from icemigrate.pipeline.task_results import TableEntries
 from icemigrate.pipeline.telemetry_arrow import UnsuitableTable
+from icemigrate.system.worker_threads import SERVER_THREADS, run_in_threads
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.parquet_output import (
@@ -129,10 +132,27 @@ class IcebergSink:
 
     def __init__(self, session: TableSession) -> None:
         self._session = session
+        self._together = dict[str, TableBatch]()
+
+    def publish_together(self, batch: str, groups: Sequence[Sequence[TableEntries]]) -> None:
+        """Commit the files of many tables: in one transaction, or by several requests to a server at once.
+
+        :meth:`publish` commits what this method leaves.
+        """
+        session = self._session
+        if session.environment.catalog.settings.type == "rest":
+            healthy = [one for one in groups if all(result.problem is None for result in one)]
+            done = run_in_threads(partial(commit_table, session, batch), healthy, SERVER_THREADS)
+            self._together |= {one[0].table: table for one, table in zip(healthy, done, strict=True)}
+        elif session.store.commits_together:
+            self._together |= commit_together(session, batch, groups)
 
     def publish(
         self, batch: str, results: Sequence[TableEntries], before: TableBatch | None, *, is_paused: bool
     ) -> TableBatch:
         """Commit the files; without files, only the entries are counted."""
         assert before is None, "tables are first: their problems keep entries in the log"
+        done = self._together.pop(results[0].table, None)
+        if done is not None:
+            return done
         return commit_table(self._session, batch, results, is_paused=is_paused)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from icemigrate.errors import CatalogError, EngineError
 from icemigrate.frozen import replace
-from icemigrate.pipeline.batch_commit import TableBatch, by_table
+from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
 from icemigrate.pipeline.batch_start import StreamsWhenDue, WaitingLog
 from icemigrate.pipeline.checkpoint_copy import StreamCheckpoint, stream_checkpoint
@@ -31,7 +31,7 @@ from icemigrate.pipeline.entry_files import BatchContext, file_batches
 from icemigrate.pipeline.iceberg_sink import IcebergSink
 from icemigrate.pipeline.ingest_settings import IngestSettings
 from icemigrate.pipeline.parquet_sink import ParquetSink
-from icemigrate.pipeline.sink_port import Sink, publish
+from icemigrate.pipeline.sink_port import Sink, publish_all
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.pipeline.stream_source import FolderSource, stream_source
 from icemigrate.pipeline.table_retries import TableRetries
@@ -335,11 +335,7 @@ class _Batches:
             rows = ordered.mapInArrow(partial(file_batches, context), FILE_COLUMNS).collect()
         results = [read_result(row) for row in rows]
         _require_running(self._session, results)
-        committed = list[TableBatch]()
-        for found in by_table(results):
-            with clock.phase("commit table", found[0].table):
-                is_paused = (found[0].tenant, found[0].kind) in paused
-                committed.append(publish(self._sinks, f"{id_}-{number}", found, is_paused=is_paused))
+        committed = publish_all(self._sinks, batch, results, paused, clock)
         failed = [table for table in committed if table.problem is not None]
         deferred = 0
         if failed:

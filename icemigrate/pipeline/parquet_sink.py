@@ -126,6 +126,9 @@ class ParquetSink:
     def __init__(self, choice: SinkChoice) -> None:
         self._choice = choice
 
+    def publish_together(self, batch: str, groups: Sequence[Sequence[TableEntries]]) -> None:
+        """Leave all files to :meth:`publish`, because they wait for the tables."""
+
     def publish(
         self, batch: str, results: Sequence[TableEntries], before: TableBatch | None, *, is_paused: bool
     ) -> TableBatch:

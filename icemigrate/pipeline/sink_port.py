@@ -8,12 +8,17 @@ repeated under the same name, and published once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, Protocol
 
 from icemigrate.iceberg.types import Field
-from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.batch_commit import TableBatch, by_table
+from icemigrate.pipeline.batch_result import PhaseClock
+from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries
+
+GROUP_SIZE = 128
+"""The most tables that are published at once: their metadata is in memory."""
 
 
 class SinkWriter(Protocol):
@@ -51,6 +56,33 @@ class SinkWriter(Protocol):
         ...
 
 
+def publish_all(
+    sinks: Sequence[Sink],
+    batch: str,
+    results: Iterable[TableEntries],
+    paused: Container[TableKey],
+    clock: PhaseClock,
+) -> list[TableBatch]:
+    """Publish the files of a batch: those of many tables at once, then what is left table by table.
+
+    :param results: of all tasks.
+    :param paused: tables that were not tried.
+    :raises IcemigrateError: the catalog or the storage failed; the batch is repeated.
+    """
+    groups = by_table(results)
+    tried = [group for group in groups if (group[0].tenant, group[0].kind) not in paused]
+    for first in range(0, len(tried) if len(tried) > 1 else 0, GROUP_SIZE):
+        with clock.phase("commit tables"):
+            for sink in sinks:
+                sink.publish_together(batch, tried[first : first + GROUP_SIZE])
+    done = list[TableBatch]()
+    for group in groups:
+        is_paused = (group[0].tenant, group[0].kind) in paused
+        with clock.phase("commit table", group[0].table):
+            done.append(publish(sinks, batch, group, is_paused=is_paused))
+    return done
+
+
 def publish(
     sinks: Sequence[Sink], batch: str, results: Sequence[TableEntries], *, is_paused: bool
 ) -> TableBatch:
@@ -67,6 +99,16 @@ def publish(
 
 class Sink(Protocol):
     """Publishes the files of one tenant and kind, in the driver."""
+
+    def publish_together(self, batch: str, groups: Sequence[Sequence[TableEntries]]) -> None:
+        """Publish the files of many tenants and kinds at once, as far as that is faster.
+
+        :meth:`publish` follows for each of them.
+
+        :param groups: the results of all tasks for each tenant and kind, which is not paused.
+        :raises IcemigrateError: the catalog or the storage failed; the batch is repeated.
+        """
+        ...
 
     def publish(
         self, batch: str, results: Sequence[TableEntries], before: TableBatch | None, *, is_paused: bool

@@ -205,11 +205,6 @@ def table_stages(stages: Sequence[Stage], table: TablePlan) -> tuple[TableStage,
     return tuple(stage for stage in stages if isinstance(stage, TableStage) and stage.table is table)
 
 
-def publication_of(stages: Sequence[Stage], table: TablePlan) -> PublishTable | None:
-    """The stage that publishes the rows of a table; ``None`` where no rows are written or checked."""
-    return next((s for s in table_stages(stages, table) if isinstance(s, PublishTable)), None)
-
-
 def statement_texts(migration: MigrationPlan, catalog: str, project: str) -> tuple[str, ...]:
     """All statements of a migration as text, in running order; see :func:`migration_stages`."""
     stages = migration_stages(migration, catalog, project)

@@ -90,6 +90,39 @@ class TransactionCommits(TableCommits, Protocol):
         ...
 
 
+class TableCreation(Frozen):
+    """A table to create.
+
+    :param first: as its creation makes it.
+    :param after: as the plan declares it, with what only a later commit can set.
+    :param marker: that it gets.
+    """
+
+    first: Table
+    after: Table
+    marker: Marker | None
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether a commit has to follow the creation."""
+        return bool(self.after.refs) or self.after.schema != self.first.schema
+
+
+class TableCreations(Protocol):
+    """Creates several tables at once, claims them for the project of the lock, and marks them."""
+
+    def create_tables(self, creations: Sequence[TableCreation]) -> None:
+        """Create tables, with their namespaces.
+
+        :raises EngineError: a table was not created; others may be, see :meth:`is_refused`.
+        """
+        ...
+
+    def is_refused(self, error: Exception) -> bool:
+        """Whether an error of :meth:`create_tables` means that no table was created."""
+        ...
+
+
 class CommittingEngine(Engine, Protocol):
     """An engine that commits several changes of a table at once.
 
@@ -106,6 +139,11 @@ class CommittingEngine(Engine, Protocol):
     @property
     def transactions(self) -> TransactionCommits | None:
         """Its commits of several tables; ``None`` where each table has a commit of its own."""
+        ...
+
+    @property
+    def creations(self) -> TableCreations | None:
+        """Creates several tables at once; ``None`` where each table is created alone."""
         ...
 
     def in_jvm(self, purpose: str) -> SparkEngine | None:

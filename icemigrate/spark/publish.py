@@ -33,6 +33,7 @@ from icemigrate.spark.view_statements import is_view_step, run_view_step
 from icemigrate.system.process import user_name
 
 if TYPE_CHECKING:
+    from icemigrate.spark.publish_creations import CreationPublisher
     from icemigrate.spark.publish_together import TransactionPublisher
 
 OnCommit: TypeAlias = Callable[[Schema, Schema], None]
@@ -63,6 +64,11 @@ class Publisher(Protocol):
     @property
     def together(self) -> TransactionPublisher | None:
         """Publishes all tables of a migration at once; ``None`` where each table is published alone."""
+        ...
+
+    @property
+    def creations(self) -> CreationPublisher | None:
+        """Publishes new tables in groups; ``None`` where each table is published alone."""
         ...
 
     def publish(
@@ -180,12 +186,22 @@ def _commit_changes(engine: Engine, step: Step, current: Table, foreseen: Table)
         )
 
 
-def _create(engine: Engine, step: Step, foreseen: Table) -> None:
-    """Create a table as the step's statements would: Spark SQL sets an owner, and identifier fields later."""
+def first_state(step: Step, foreseen: Table) -> Table:
+    """A table as the first statement of a step creates it: Spark SQL sets an owner, and identifier fields
+    later.
+
+    :param foreseen: the table after the step.
+    """
     first = replace(foreseen, refs={})
     if isinstance(step.statements[0], SqlStatement):
         schema = replace(foreseen.schema, identifier_ids=frozenset())
         first = replace(first, schema=schema, properties={**foreseen.properties, "owner": user_name()})
+    return first
+
+
+def _create(engine: Engine, step: Step, foreseen: Table) -> None:
+    """Create a table as the step's statements would."""
+    first = first_state(step, foreseen)
     engine.create(first)
     if foreseen.refs or foreseen.schema != first.schema:
         engine.commit(
@@ -216,11 +232,13 @@ class DirectPublisher(Frozen):
 
     :param tags: whether the marker and its tags are put on tables (``record: tags``).
     :param together: see :attr:`Publisher.together`.
+    :param creations: see :attr:`Publisher.creations`.
     """
 
     engine: Engine
     tags: bool = True
     together: TransactionPublisher | None = None
+    creations: CreationPublisher | None = None
     is_single_commit: ClassVar[bool] = False
 
     tags_at_once: ClassVar[bool] = False

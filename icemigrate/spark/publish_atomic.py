@@ -23,6 +23,7 @@ from icemigrate.spark.conflict_check import is_row_dependent, require_checked_ro
 from icemigrate.spark.engine_port import Marker
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.spark.publish import OnCommit, no_commit, run_step
+from icemigrate.spark.publish_creations import CreationPublisher
 from icemigrate.spark.publish_together import TransactionPublisher
 from icemigrate.spark.refill import is_refill
 from icemigrate.spark.statement_events import Listener, StatementAnnouncer, statement_announcer
@@ -50,6 +51,7 @@ class AtomicPublisher:
         self.together: TransactionPublisher | None = TransactionPublisher(
             engine, self._steps, tags=tags, pause=pause
         )
+        self.creations: CreationPublisher | None = CreationPublisher(engine, tags)
 
     @property
     def tags_at_once(self) -> bool:

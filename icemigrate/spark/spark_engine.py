@@ -65,6 +65,10 @@ class SparkEngine:
     def transactions(self) -> None:
         """None: Iceberg's Java library has no transaction of several tables."""
 
+    @property
+    def creations(self) -> None:
+        """None: each statement creates one table."""
+
     def in_jvm(self, purpose: str) -> SparkEngine:
         """Itself."""
         return self

@@ -148,22 +148,12 @@ def _commit(
     :raises CommitConflict: another writer was faster; the data files remain, for the next attempt.
     :raises Stopped: the user asked to stop before the catalog was asked to commit.
     """
-    files, metadata = session.store.files, table.metadata
-    main = metadata["refs"].get(MAIN_BRANCH)
+    files = session.store.files
     written: tuple[str, ...] = ()
     may_refer = False
     try:
-        snapshot = append_snapshot(
-            metadata,
-            files,
-            change.summary,
-            data=change.data,
-            parent_id=None if main is None else main["snapshot-id"],
-            now_ms=time.time_ns() // 1_000_000,
-            removed=change.removed,
-        )
-        written, number = snapshot.files, int(snapshot.json["snapshot-id"])
-        commit = _table_commit(table, metadata, snapshot.json, change.properties)
+        commit, written = prepare_commit(session, table, change)
+        number = int(commit.updates[0]["snapshot"]["snapshot-id"])
         if inspect is not accept_all:
             inspect(_after(table, commit))
         stop.check()
@@ -180,6 +170,28 @@ def _commit(
             if not isinstance(error, CommitConflict):
                 change.discard(files)
         raise
+
+
+def prepare_commit(
+    session: TableSession, table: CurrentTable, change: RowChange
+) -> tuple[TableCommit, tuple[str, ...]]:
+    """Write the files of a change's snapshot.
+
+    :returns: the commit, whose first update adds the snapshot, and the locations of these files, to delete
+        when the commit is refused.
+    """
+    metadata = table.metadata
+    main = metadata["refs"].get(MAIN_BRANCH)
+    snapshot = append_snapshot(
+        metadata,
+        session.store.files,
+        change.summary,
+        data=change.data,
+        parent_id=None if main is None else main["snapshot-id"],
+        now_ms=time.time_ns() // 1_000_000,
+        removed=change.removed,
+    )
+    return _table_commit(table, metadata, snapshot.json, change.properties), snapshot.files
 
 
 def _after(table: CurrentTable, commit: TableCommit) -> CurrentTable:

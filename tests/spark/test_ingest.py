@@ -27,14 +27,18 @@ tables:
 KILLED = """
 import os, signal, sys
 from icemigrate.cli import main
-from icemigrate.pipeline import iceberg_sink
-real, left = iceberg_sink.commit_table, [int(sys.argv[1])]
-def commit(*args, **options):
+from icemigrate.metadata_engine.sql_table_store import SqlTableStore
+real, left = SqlTableStore.commit, [int(sys.argv[1])]
+def pass_moment():
     if not left[0]:
         os.kill(os.getpid(), signal.SIGKILL)
     left[0] -= 1
-    return real(*args, **options)
-iceberg_sink.commit_table = commit
+def commit(*args, **options):
+    pass_moment()
+    made = real(*args, **options)
+    pass_moment()
+    return made
+SqlTableStore.commit = commit
 main(sys.argv[2:])
 """
 
@@ -71,9 +75,9 @@ def test_each_entry_is_in_a_table_exactly_once(tmp_path: Path) -> None:
         writer.append("acme", EntryKind.TRACES, b"nonsense")
     command = ["ingest", str(log), "--table", TRACES, "--quarantine", "otel.quarantine", "--retention", "0s"]
 
-    # Before the first commit of the batch, and between two.
-    for commits in (0, 1):
-        killed = run(project, "-c", KILLED, str(commits), *command)
+    # Between the creation of the quarantine and the transaction of the batch, and after that transaction.
+    for moment in (2, 1):
+        killed = run(project, "-c", KILLED, str(moment), *command)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
     done = run(project, "-m", "icemigrate.cli", *command, "--format", "json")
     assert done.returncode == ExitCode.ERROR, done.stderr

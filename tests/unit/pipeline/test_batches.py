@@ -15,11 +15,13 @@ import pytest
 from icemigrate.errors import CatalogError, EngineError, ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.types import Field, Primitive
+from icemigrate.metadata_engine.sql_table_store import SqlTableStore
 from icemigrate.metadata_engine.table_store import CommitRefused, StoredTable, TableCommit
 from icemigrate.otlp.telemetry_columns import RequestColumns
 from icemigrate.otlp.tenant_requests import TenantRule
-from icemigrate.pipeline import batch_commit, ingest_stream
-from icemigrate.pipeline.batch_commit import TableBatch, by_table, commit_table, is_committed
+from icemigrate.pipeline import batch_commit, iceberg_sink, ingest_stream, sink_port
+from icemigrate.pipeline.batch_commit import TableBatch, is_committed
+from icemigrate.pipeline.batch_result import PhaseClock
 from icemigrate.pipeline.checkpoint_copy import stream_checkpoint
 from icemigrate.pipeline.created_tables import CreatedTables
 from icemigrate.pipeline.entry_files import (
@@ -27,8 +29,10 @@ from icemigrate.pipeline.entry_files import (
     EntryFileWriter,
     file_batches,
 )
+from icemigrate.pipeline.iceberg_sink import IcebergSink
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.segment_entries import segment_batches
+from icemigrate.pipeline.sink_port import publish_all
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries, read_result
 from icemigrate.pipeline.telemetry_arrow import ArrowRows, UnsuitableTable
@@ -46,6 +50,7 @@ from icemigrate.wal import Entry, EntryKind
 from icemigrate.wal.log_folder import LogError
 from icemigrate.wal.log_lock import LogLock
 from icemigrate.wal.segment_format import SegmentEncoder
+from tests.support.small_commits import set_properties, with_column
 from tests.support.table_project import TableProject
 
 SPANS = """\
@@ -149,7 +154,7 @@ class Events(LogLock):
             self.calls.append(name)
             return left.pop(0) if len(left) > 1 else left[0]
 
-        self._patch.setattr(ingest_stream, name, call)
+        self._patch.setattr(sink_port if name == "publish" else ingest_stream, name, call)
 
 
 class Frame:
@@ -257,10 +262,8 @@ def run(
         for result in file_batches(context, ordered.to_batches())
         for row in result.to_pylist()
     ]
-    return [
-        commit_table(session, batch, found, is_paused=(found[0].tenant, found[0].kind) in context.paused)
-        for found in by_table(results)
-    ]
+    clock = PhaseClock(lambda: None)
+    return publish_all([IcebergSink(session)], batch, results, context.paused, clock)
 
 
 class Row:
@@ -310,6 +313,131 @@ def test_a_repeated_batch_is_committed_once(project: TableProject) -> None:
         assert len(rows(session, "otel.acme_traces")) == len(rows(session, "otel.globex_traces")) == 1
         run(session, entries, "q-1")
         assert len(rows(session, "otel.acme_traces")) == 2
+
+
+TENANTS = ("acme", "globex", "initech", "umbrella")
+
+
+@pytest.fixture
+def transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Transactions:
+    spans_of_four = SPANS.replace("acme, globex", ", ".join(TENANTS))
+    return Transactions(TableProject.create(tmp_path, spans_of_four), monkeypatch)
+
+
+class Transactions:
+    """A project of four tenants, and the commits to its catalog.
+
+    :ivar sent: the names of the tables of each commit.
+    :ivar before: called before the first commit.
+    :ivar after: called after it.
+    """
+
+    def __init__(self, project: TableProject, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.project = project
+        self.sent = list[list[str]]()
+        self.before: Callable[[], None] = lambda: None
+        self.after: Callable[[], None] = lambda: None
+        original = SqlTableStore.commit
+
+        def commit(
+            store: SqlTableStore, commits: Sequence[TableCommit], *rest: Any
+        ) -> tuple[StoredTable, ...]:
+            self.sent.append([one.name.name.removesuffix("_traces") for one in commits])
+            is_first = len(self.sent) == 1
+            if is_first:
+                self.before()
+            made = original(store, commits, *rest)
+            if is_first:
+                self.after()
+            return made
+
+        monkeypatch.setattr(SqlTableStore, "commit", commit)
+
+    def run(self, batch: str = "q-0") -> list[str | None]:
+        """The problems of a batch with an entry of each tenant."""
+        with self.project.tables() as session:
+            done = run(session, [entry(tenant, spans(1)) for tenant in TENANTS], batch)
+            assert [one.entries for one in done] == [1] * 4
+            assert all(one.rows == (one.problem is None) for one in done)
+            return [one.problem for one in done]
+
+    def rows(self) -> list[int]:
+        with self.project.tables() as session:
+            return [
+                len(rows(session, f"otel.{tenant}_traces"))
+                for tenant in TENANTS
+                if session.find(TableName(("otel",), f"{tenant}_traces")) is not None
+            ]
+
+    def change(self, tenant: str, column: str = "", drop: bool = False) -> None:
+        """What another client does."""
+        name = TableName(("otel",), f"{tenant}_traces")
+        with self.project.tables() as session:
+            found = session.find(name)
+            assert found is not None
+            if drop:
+                session.store.drop(name)
+            elif column:
+                session.store.commit([with_column(found.stored, name, column)])
+            else:
+                session.store.commit([set_properties(found.stored, name, theirs="1")])
+
+    def files(self) -> int:
+        """The data files and manifests of all tables."""
+        folder = self.project.folder / ".icemigrate" / "warehouse" / "otel"
+        return len([*folder.rglob("*.parquet"), *folder.rglob("*-m*.avro"), *folder.rglob("snap-*.avro")])
+
+
+def test_the_tables_of_a_batch_are_committed_in_one_transaction(transactions: Transactions) -> None:
+    before = transactions.files()
+    assert transactions.run() == [None] * 4
+    assert transactions.sent == [list(TENANTS)]
+    assert transactions.rows() == [1] * 4
+    assert transactions.files() == before + 3 * 4
+    transactions.sent.clear()
+    assert transactions.run() == [None] * 4  # a repeated batch
+    assert transactions.sent == []
+    assert transactions.rows() == [1] * 4
+    assert transactions.files() == before + 3 * 4
+
+
+def test_a_table_on_which_another_client_is_faster_does_not_stop_the_others(
+    transactions: Transactions,
+) -> None:
+    before = transactions.files()
+    transactions.before = lambda: transactions.change("globex")
+    assert transactions.run() == [None] * 4
+    # All four, the other client, each half.
+    assert transactions.sent == [list(TENANTS), ["globex"], list(TENANTS[:2]), list(TENANTS[2:])]
+    assert transactions.rows() == [1] * 4
+    assert transactions.files() == before + 3 * 4
+
+
+@pytest.mark.parametrize("is_dropped", [True, False])
+def test_a_table_that_another_client_drops_or_changes_does_not_stop_the_others(
+    transactions: Transactions, is_dropped: bool
+) -> None:
+    transactions.before = lambda: transactions.change("globex", column="theirs", drop=is_dropped)
+    problems = transactions.run()
+    assert [problem is None for problem in problems] == [True, False, True, True]
+    text = "there is no table" if is_dropped else "another client changed the columns"
+    assert text in (problems[1] or "")
+    assert transactions.rows() == ([1] * 3 if is_dropped else [1, 0, 1, 1])
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+def test_a_process_that_ends_at_a_transaction_repeats_the_batch(
+    transactions: Transactions, is_made: bool
+) -> None:
+    def end() -> None:
+        raise KeyboardInterrupt
+
+    setattr(transactions, "after" if is_made else "before", end)
+    with pytest.raises(KeyboardInterrupt):
+        transactions.run()
+    assert transactions.rows() == [int(is_made)] * 4
+    assert transactions.run() == [None] * 4
+    assert transactions.rows() == [1] * 4
 
 
 def test_a_repeated_batch_is_known_after_its_snapshot_expired(project: TableProject) -> None:
@@ -486,6 +614,7 @@ def test_a_table_that_is_dropped_during_a_batch_does_not_stop_the_others(
         entries = [entry("acme", spans(1)), entry("globex", spans(2))]
         find = session.find
         gone = set[str]()
+        monkeypatch.setattr(iceberg_sink, "commit_together", lambda *_: {})  # as after its refusal
         change_before_commit(monkeypatch, session, gone.add)
         monkeypatch.setattr(session, "find", lambda name: None if str(name) in gone else find(name))
         done = run(session, entries)
