@@ -39,6 +39,7 @@ from icemigrate.render.json_documents import plan_document
 from icemigrate.render.plan_markdown import plan_markdown
 from icemigrate.render.plan_text import plan_text
 from icemigrate.render.terminal_style import PLAIN_STYLE
+from tests.support.rest_tables import rest_tables
 from tests.support.small_commits import columns, created, set_properties, with_column
 
 SCHEMA = Path(__file__).parents[3] / "schemas" / "plan.schema.json"
@@ -470,3 +471,31 @@ def test_the_plan_names_migrations_that_are_committed_table_by_table(lake: Lake)
     (lake.project.root / "icemigrate.yaml").write_text(f"project: market\n{environment}")
     direct = dataclasses.replace(open_project(lake.project.root), apply_with="metadata")
     assert line_of(direct) == f"{begin} (`publish: direct` makes one change at a time)."
+
+
+@pytest.mark.parametrize("fault", ["", "before"])
+def test_new_tables_of_a_server_are_created_by_several_requests_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr("icemigrate.metadata_engine.uncertain_outcome.PAUSES_S", (0.0, 0.0, 0.0))
+    with rest_tables() as server:
+        server.root = str(tmp_path / "warehouse")
+        catalog = f"{{type: rest, uri: {server.uri}, warehouse: {server.root}}}"
+        (tmp_path / "icemigrate.yaml").write_text(
+            f"project: market\nenvironments: {{lake: {{catalog: {catalog}}}}}\n",
+            encoding="utf-8",
+        )
+        (tmp_path / "migrations").mkdir()
+        entry = '{name: "db.${n}", for_each: {n: [a, b, c]}, columns: [{name: id, type: int}]}'
+        (tmp_path / "migrations" / "0001_new.yaml").write_text(f"tables: [{entry}]\n", encoding="utf-8")
+        project = dataclasses.replace(open_project(tmp_path), apply_with="metadata")
+        planned = plan(project).plan
+        server.faults = ["", "", fault]
+        apply(project, planned)
+        assert status(project).migrations[-1].state == "applied"
+        for name in ("db.a", "db.b", "db.c"):
+            json = server.tables[TableName.parse(name)]
+            assert json["properties"]["icemigrate.owner"] == "market"
+            assert "icemigrate-market-0001" in json["refs"]
+        rollback(project, plan_rollback(project).plan)
+        assert not {name for name in server.tables if name.namespace == ("db",)}
