@@ -44,7 +44,8 @@ def _read(param: click.Parameter, parse: Callable[[str], _Value], text: str) -> 
         return parse(text)
     except BadName as error:
         where = param.opts[0] if isinstance(param, click.Option) else str(param.metavar or param.name).upper()
-        raise UsageError(f"`{where}`: {error}", _QUOTING) from error
+        hint = _QUOTING if '"' in text or "`" in text else "write a name there"
+        raise UsageError(f"`{where}`: {error}", hint) from error
 
 
 def column_path(_ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -59,7 +60,11 @@ def column_paths(_ctx: click.Context, param: click.Parameter, value: str | None)
 
 def column_names(_ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
     """Names of columns with commas between them, without their quotes."""
-    return () if value is None else _read(param, parse_column_names, value)
+    names = () if value is None else _read(param, parse_column_names, value)
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"`{param.opts[0]}`: column `{name}` is given twice", "give each column once")
+    return names
 
 
 def column_assignments(
@@ -70,7 +75,9 @@ def column_assignments(
     for text in values:
         name, expression = _read(param, parse_assignment, text)
         if not expression:
-            raise UsageError(f"`--set`: `{text}` is not `COLUMN=EXPRESSION`", _QUOTING)
+            raise UsageError(
+                f"`--set`: `{text}` is not `COLUMN=EXPRESSION`", "write it like `amount=amount * 2`"
+            )
         if name in found:
             raise UsageError(f"`--set`: column `{name}` is set twice", "remove one of the two")
         found[name] = expression

@@ -63,7 +63,15 @@ def row_change_text(result: RowChangeResult, _style: TerminalStyle) -> str:
     if result.snapshot_id is None:
         return f"No row of {name} changes{unchanged}.\n"
     words = " and ".join(parts)
-    files = f"{format_count(result.files_removed, 'file')} replaced by {result.files_added}"
+    files = _files_text(result.files_removed, result.files_added)
     took = display.elapsed_text(result.elapsed_ms)
     head = f"{words[:1].upper()}{words[1:]} of {name} in {took}{unchanged}"
     return f"{head}; {files}: snapshot {result.snapshot_id}.\n"
+
+
+def _files_text(removed: int, added: int) -> str:
+    if removed and added:
+        return f"{format_count(removed, 'file')} replaced by {added}"
+    if not removed and not added:
+        return "the data files stay"  # delete files mark the rows
+    return f"{format_count(removed or added, 'file')} {'removed' if removed else 'added'}"

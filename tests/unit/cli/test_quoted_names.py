@@ -87,6 +87,7 @@ def test_columns_by_quoted_names(odd: TableProject) -> None:
         (("update", "t.u", "--set", "a", "--where", "true"), "`--set`: `a` is not `COLUMN=EXPRESSION`"),
         (("update", "t.u", "--set", "a=1", "--set", '"a"=2', "--where", "true"), "column `a` is set twice"),
         (("upsert", "t.u", "--data", "x.csv", "--on", ""), "`--on`: a name is missing in"),
+        (("upsert", "t.u", "--data", "x.csv", "--on", 'a,"a"'), "`--on`: column `a` is given twice"),
         (("drop-column", "t.u", 'a"b'), "`COLUMN`: the quote at character 2"),
         (("rename-column", "t.u", "a", "`b"), "`NEW`: the quote at character 1"),
         (("add-column", "t.u", "a", "int", "--after", '""'), "`--after`: the quote at character 1"),

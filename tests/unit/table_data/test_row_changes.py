@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -407,6 +408,11 @@ def test_the_commands_report_counts(written: WrittenTables, capsys: pytest.Captu
     assert (document["inserted"], document["updated"], document["unchanged"]) == (1, 0, 1)
     assert run("table", "delete", name, "--where", "id = 99") == ExitCode.OK
     assert capsys.readouterr().out == f"No row of {name} changes.\n"
+    path = written.file("new.csv", "id,city\n9,Basel\n")
+    assert run("table", "upsert", name, "--data", path, "--on", "id") == ExitCode.OK
+    assert "; 1 file added: snapshot " in capsys.readouterr().out
+    assert run("table", "delete", name, "--where", "true") == ExitCode.OK
+    assert re.search(r"; [234] files removed: snapshot ", capsys.readouterr().out)
     assert run("table", "update", name, "--set", "city", "--where", "true") == ExitCode.USAGE
 
 
