@@ -6,11 +6,12 @@ takes a segment back into the log once its batch is complete, so that an entry i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from icemigrate.otlp.telemetry_rows import is_readable
+from icemigrate.pipeline.entry_payloads import entries_with_payloads
 from icemigrate.wal.entries import Entry, EntryKind, PayloadEncoding
 from icemigrate.wal.log_folder import (
     SEALED,
@@ -42,9 +43,7 @@ def defer_entries(entries: Any, query: str, number: int, log: AnyPath) -> int:
     """
     create_folder(log / DEFERRED)
     prefix = f"{query}-{number}"
-    deferred = entries.mapInArrow(
-        partial(_write_segments, log / DEFERRED, prefix), DEFERRED_COLUMNS
-    ).collect()
+    deferred = entries.mapInArrow(partial(_write_segments, log, prefix), DEFERRED_COLUMNS).collect()
     return sum(row.entries for row in deferred)
 
 
@@ -101,7 +100,7 @@ def _deferred_segments(log: AnyPath) -> tuple[AnyPath, ...]:
     return sealed_segments(folder) if folder.is_dir() else ()
 
 
-def _write_segments(folder: AnyPath, prefix: str, batches: Iterable[Any]) -> Iterator[Any]:
+def _write_segments(log: AnyPath, prefix: str, batches: Iterable[Any]) -> Iterator[Any]:
     """Write the entries of one task as segments."""
     import pyarrow as pa
     from pyspark import TaskContext
@@ -109,16 +108,17 @@ def _write_segments(folder: AnyPath, prefix: str, batches: Iterable[Any]) -> Ite
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
     count = 0
-    for part, entries in enumerate(_parts(batches)):
-        write_sealed(folder / f"{prefix}-{task:05}{part:03}{SEALED}", entries)
-        count += len(entries)
+    with entries_with_payloads(log, batches) as found:
+        for part, entries in enumerate(_parts(found)):
+            write_sealed(log / DEFERRED / f"{prefix}-{task:05}{part:03}{SEALED}", entries)
+            count += len(entries)
     yield pa.record_batch([pa.array([count], pa.int64())], names=["entries"])
 
 
-def _parts(batches: Iterable[Any]) -> Iterator[list[Entry]]:
+def _parts(found: Iterable[Mapping[str, Any]]) -> Iterator[list[Entry]]:
     """The entries that can be read, as many as a segment has; the quarantine has the others."""
     part, size = list[Entry](), 0
-    for row in (row for batch in batches for row in batch.to_pylist()):
+    for row in found:
         kind, encoding = EntryKind(row["kind"]), PayloadEncoding(row["encoding"])
         if not is_readable(row["payload"], kind, encoding):
             continue

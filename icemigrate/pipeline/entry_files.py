@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, kind_of
@@ -23,6 +24,7 @@ from icemigrate.metadata_engine.table_store import TableStore
 from icemigrate.otlp.payload_fields import UnreadablePayload
 from icemigrate.otlp.telemetry_columns import RequestColumns, read_columns
 from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
+from icemigrate.pipeline.entry_payloads import entries_with_payloads
 from icemigrate.pipeline.iceberg_sink import IcebergWriter
 from icemigrate.pipeline.parquet_sink import ParquetWriter, standard_columns, tenant_folder
 from icemigrate.pipeline.quarantine import QUARANTINE_TYPES, quarantine_row
@@ -38,6 +40,7 @@ from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.table_session import CurrentTable
 from icemigrate.table_data.writable_tables import reason_against_rows
 from icemigrate.wal.entries import EntryKind, PayloadEncoding
+from icemigrate.wal.storage_path import AnyPath
 
 _ROW_GROUP = 32 * 1024 * 1024
 """Rows of one table that a task has in memory before it encodes them, in bytes of Arrow."""
@@ -54,6 +57,7 @@ class BatchContext(Frozen):
     :param latest_ns: entries with a later time are from the future; in nanoseconds since 1970.
     :param sinks: where the rows of each tenant go.
     :param batch: the name of the batch.
+    :param log: the folder of the segments.
     """
 
     settings: CatalogSettings
@@ -65,6 +69,7 @@ class BatchContext(Frozen):
     latest_ns: int = 2**63
     sinks: SinkChoice = SinkChoice()
     batch: str = ""
+    log: AnyPath = Path()
 
 
 class NoTable(IcemigrateError):
@@ -259,9 +264,8 @@ def file_batches(context: BatchContext, batches: Iterable[Any]) -> Iterator[Any]
     store = open_table_store(context.settings)
     assert store is not None, "the driver opened this catalog"
     try:
-        with open_load_database() as db:
+        with open_load_database() as db, entries_with_payloads(context.log, batches) as entries:
             writer = EntryFileWriter(context, store, db)
-            entries = (entry for batch in batches for entry in _each_entry(batch))
             for (tenant, kind), group in groupby(entries, key=itemgetter("tenant", "kind")):
                 if tenant is None:
                     for entry in group:
@@ -272,11 +276,3 @@ def file_batches(context: BatchContext, batches: Iterable[Any]) -> Iterator[Any]
                 yield result_batch(result)
     finally:
         store.close()
-
-
-def _each_entry(batch: Any) -> Iterator[Mapping[str, Any]]:
-    """The entries of an Arrow batch; no more than one payload is in memory beside the batch."""
-    names = [name for name in batch.schema.names if name != "payload"]
-    payloads = batch.column("payload")
-    for number, values in enumerate(batch.select(names).to_pylist()):
-        yield {**values, "payload": payloads[number].as_py()}

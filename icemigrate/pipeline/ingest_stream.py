@@ -211,6 +211,8 @@ def _source(settings: IngestSettings) -> FolderSource:
 
 def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> Any:
     spark.conf.set("spark.sql.streaming.minBatchesToRetain", _BATCHES_IN_CHECKPOINT)
+    # By their bytes, the places of payloads would all be one task's.
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", False)
     stream = batches.source.load(spark).writeStream.foreachBatch(batches.of_stream())
     folder = str(batches.checkpoint.folder)
     return (
@@ -283,6 +285,7 @@ class _Batches:
             settings.quarantine,
             reserved_of(environment),
             sinks=settings.sinks,
+            log=settings.log,
         )
         sinks = settings.sinks
         files = [] if sinks.folder is None else [ParquetSink(sinks)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,28 @@ from icemigrate.wal.storage_path import AnyPath
 
 ENTRY_COLUMNS = (
     "tenant string, kind string, encoding string, time_ns long, segment string, offset long, "
-    "payload binary, problem string"
+    "payload binary, problem string, payload_at long, payload_size long"
 )
-"""One entry, or damaged bytes with a problem and without a tenant; in Spark's syntax."""
+"""One entry, or damaged bytes with a problem and without a tenant; in Spark's syntax.
+
+Of a file of the log, ``payload_at`` and ``payload_size`` say where the segment has the payload, which is
+null then, see :mod:`icemigrate.pipeline.entry_payloads`.
+"""
 _LARGEST_BATCH = 8 * 1024 * 1024
 """In bytes of payloads."""
+_PLACES_PER_BATCH = 10_000
 
 
 def entry_batches(batches: Iterable[Any]) -> Iterator[Any]:
-    """The entries of files of the log.
+    """The entries of files of the log, with the places of their payloads.
 
     :param batches: ``pyarrow.RecordBatch`` with ``path``, as Spark writes the paths of files.
     :raises LogError: a file cannot be read.
     """
-    return row_batches(
-        row for batch in batches for path in batch.column("path") for row in _file_rows(path.as_py())
-    )
+    paths = (path.as_py() for batch in batches for path in batch.column("path"))
+    rows = (row for path in paths for row in _file_rows(path))
+    while found := list(islice(rows, _PLACES_PER_BATCH)):
+        yield _batch(found)
 
 
 def segment_batches(segments: Iterable[tuple[str, bytes]]) -> Iterator[Any]:
@@ -43,12 +50,12 @@ def segment_batches(segments: Iterable[tuple[str, bytes]]) -> Iterator[Any]:
 def row_batches(found: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
     """Rows of entries as Arrow batches of a limited size.
 
-    :param found: with the columns of :data:`ENTRY_COLUMNS`.
+    :param found: with the columns of :data:`ENTRY_COLUMNS` up to the problem.
     """
     rows = list[tuple[Any, ...]]()
     size = 0
     for row in found:
-        rows.append(row)
+        rows.append((*row, None, None))
         size += len(row[6])
         if size >= _LARGEST_BATCH:
             yield _batch(rows)
@@ -58,29 +65,39 @@ def row_batches(found: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
 
 
 def segment_rows(name: str, content: bytes) -> Iterator[tuple[Any, ...]]:
-    """The rows of one segment, see :data:`ENTRY_COLUMNS`."""
+    """The rows of one segment, with the columns of :data:`ENTRY_COLUMNS` up to the problem."""
+    return (row for row, _ in _placed_rows(name, content))
+
+
+def _placed_rows(name: str, content: bytes) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The rows of one segment, each with the place of its payload."""
     parts = SegmentParts(content)
     for part in parts:
         if isinstance(part, StoredEntry):
-            yield _entry_row(name, part.offset, part.entry)
+            yield _entry_row(name, part.offset, part.entry), parts.end - len(part.entry.payload)
         else:
             data = content[part.offset : part.offset + part.length]
-            yield (None, None, None, None, name, part.offset, data, part.reason)
+            yield (None, None, None, None, name, part.offset, data, part.reason), part.offset
     if not parts.is_sealed:
-        yield (None, None, None, None, name, len(content), b"", "the segment ends without its footer")
+        reason = "the segment ends without its footer"
+        yield (None, None, None, None, name, len(content), b"", reason), len(content)
 
 
 def _file_rows(written: str) -> Iterator[tuple[Any, ...]]:
-    """The rows of a file of the log; Spark lists links, whose entries another segment can have, too."""
+    """The rows of a file of the log, with all columns.
+
+    Spark lists symbolic links too, whose entries another segment can have.
+    """
     path = Path(written.removeprefix("file://").removeprefix("file:"))
     if path.is_symlink():
         problem = "the segment is a symbolic link, which is not read"
-        yield (None, None, None, None, path.name, 0, b"", problem)
+        yield (None, None, None, None, path.name, 0, b"", problem, None, None)
         return
     content = read_segment(path)
     if not content and not path.exists():
         raise missing_segment(path)
-    yield from segment_rows(path.name, content)
+    for (*row, payload, problem), at in _placed_rows(path.name, content):
+        yield (*row, None, problem, at, len(payload))
 
 
 def missing_segment(path: AnyPath) -> LogError:
@@ -110,6 +127,8 @@ def _batch(rows: list[tuple[Any, ...]]) -> Any:
         pa.int64(),
         pa.binary(),
         pa.string(),
+        pa.int64(),
+        pa.int64(),
     )
     names = [column.split()[0] for column in ENTRY_COLUMNS.split(", ")]
     columns = zip(*rows, strict=True)

@@ -162,6 +162,14 @@ def read_segment(path: AnyPath) -> bytes:
     return b""
 
 
+def open_sealed(path: Path) -> int:
+    """The descriptor of a sealed segment, from which the caller reads, and which it closes.
+
+    :raises OSError: it cannot be opened, or is a link.
+    """
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
 def write_sealed(path: AnyPath, entries: Iterable[Entry | UnreadableBytes]) -> None:
     """Write a sealed segment, which replaces one of the same name; without an entry there is none.
 

@@ -81,7 +81,10 @@ def page(address: str, path: str) -> str:
 
 def test_a_table_that_is_dropped_meanwhile_is_reported_once_and_loses_nothing(tmp_path: Path) -> None:
     project = TableProject.create(tmp_path, SPANS % "acme, globex")
-    log, number = tmp_path / "log", 0
+    # Batches that wait for more bytes than there are start after the delay.
+    starts = "pipeline: {min_batch_bytes: 1000000, max_batch_delay: 1s}\n"
+    (tmp_path / "icemigrate.yaml").write_text(f"project: sales\n{starts}", encoding="utf-8")
+    log, number = tmp_path / "a log%20", 0
     catalog = sqlite3.connect(project.folder / ".icemigrate" / "catalog.db", isolation_level=None)
     writer = Writer(log)
 

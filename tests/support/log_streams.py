@@ -20,6 +20,7 @@ from icemigrate.pipeline.checkpoint_copy import CheckpointCopy
 from icemigrate.pipeline.deferred_entries import DEFERRED, defer_entries, drop_deferred, take_back
 from icemigrate.pipeline.drained_segments import remove_drained
 from icemigrate.pipeline.drained_totals import record_totals
+from icemigrate.pipeline.entry_payloads import entries_with_payloads
 from icemigrate.pipeline.segment_entries import entry_batches
 from icemigrate.pipeline.segment_source import SegmentReader
 from icemigrate.pipeline.stream_checkpoint import last_complete, last_planned, source_number, stream_id
@@ -125,7 +126,8 @@ class LogStream:
         remove_drained(self.log, self.checkpoint, self.retention_s, LATER)  # as a continuous run does
         drop_deferred(QUERY, number, self.log)
         batches = self._entries(number)
-        rows = [row for batch in batches for row in batch.to_pylist()]
+        with entries_with_payloads(self.log, batches) as found:
+            rows = list(found)
         readable = [row for row in rows if row["payload"].startswith(b"{")]
         bad = [row for row in rows if row not in readable]
         self._commit("quarantine", number, bad)

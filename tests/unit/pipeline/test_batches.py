@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from icemigrate.pipeline.entry_files import (
 )
 from icemigrate.pipeline.iceberg_sink import IcebergSink
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
-from icemigrate.pipeline.segment_entries import segment_batches
+from icemigrate.pipeline.segment_entries import entry_batches
 from icemigrate.pipeline.sink_port import publish_all
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries, read_result
@@ -245,7 +246,26 @@ def run(
     if damage:
         parts[0] = parts[0][:-1] + b"?"
     content = encoder.header + b"".join(parts) + encoder.encode_footer(len(listed))
-    table = pa.Table.from_batches(list(segment_batches([("1.wal", content)])))
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "1.wal"
+        path.write_bytes(content)
+        paths = pa.record_batch([pa.array([f"file:{path}"])], names=["path"])
+        return write_and_commit(
+            session, batch, path.parent, entry_batches([paths]), paused, latest_ns, tables
+        )
+
+
+def write_and_commit(
+    session: TableSession,
+    batch: str,
+    log: Path,
+    entries: Iterable[Any],
+    paused: Mapping[TableKey, str] | None,
+    latest_ns: int,
+    tables: TenantTables,
+) -> list[TableBatch]:
+    """Write and commit a batch of a log, by the Arrow batches of its entries."""
+    table = pa.Table.from_batches(list(entries))
     ordered = table.sort_by([("tenant", "ascending"), ("kind", "ascending"), ("offset", "ascending")])
     environment = session.environment
     context = BatchContext(
@@ -256,6 +276,7 @@ def run(
         reserved_of(environment),
         paused or {},
         latest_ns,
+        log=log,
     )
     results = [
         read_result(Row(row))
