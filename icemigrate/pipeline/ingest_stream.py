@@ -53,6 +53,8 @@ _CLOCK_SECONDS = 300
 """How far the clock of a writer can be ahead; later entries are reported as from the future."""
 _POLL_SECONDS = 1
 """How often a run looks for a request to stop."""
+_RECORDED_SECONDS = 10
+"""How long a run waits at its end for Spark to record its last batch."""
 _SEGMENTS_PER_POLL = 4
 """How many segments a run copies before it checks its lock, and a request to stop if it is continuous."""
 
@@ -91,13 +93,23 @@ def ingest(
                 batches.has_new_tables = False
                 _return_segments(settings, lock)
                 removed += _drain_all(spark, settings, batches, stopping)
-    except EngineError:
+    except EngineError as error:
+        if stopping.is_set():
+            raise _stopped(batches.failure or error) from None
         if batches.failure is not None:
             raise batches.failure from None  # Spark has only its text, below those of its own calls
         raise
     finally:
         checkpoint.close()
     return removed + _remove_drained(settings)
+
+
+def _stopped(error: Exception) -> EngineError:
+    """The error of a batch that failed after the run was asked to stop."""
+    return EngineError(
+        f"the run was asked to stop, and its last batch failed, which the next run repeats: {error}",
+        "send the signal to the command alone, and allow more time than the longest batch takes",
+    )
 
 
 def _drain_all(
@@ -168,8 +180,11 @@ def _watch(query: Any, settings: IngestSettings, stopping: threading.Event, batc
 
 
 def _end(query: Any, batches: _Batches) -> None:
-    """End a stream after its current batch."""
+    """End a stream after its current batch, which Spark records as complete after the batch's own work."""
     with batches.finish():
+        until = time.monotonic() + _RECORDED_SECONDS
+        while query.isActive and batches.is_recording() and time.monotonic() < until:
+            time.sleep(0.05)
         query.stop()
 
 
@@ -272,6 +287,7 @@ class _Batches:
         self._session, self._settings, self._on_batch = session, settings, on_batch
         self._create_tables = create_tables
         self._streams = 0
+        self._done = -1
         self.has_new_tables = False
         self.checkpoint, self.lock = checkpoint, lock
         self._is_running = threading.Lock()
@@ -295,6 +311,10 @@ class _Batches:
         """Whether a run without an interval can be ended; a stream that ends by itself is not."""
         return self.source.is_drained(self.checkpoint.folder)
 
+    def is_recording(self) -> bool:
+        """Whether the checkpoint lacks the completion of a batch that is done."""
+        return self._done > last_complete(self.checkpoint.folder)
+
     @contextmanager
     def finish(self) -> Iterator[None]:
         """A block after the end of the current batch, in which the stream ends; no other batch begins."""
@@ -316,6 +336,7 @@ class _Batches:
                 raise EngineError("the stream of this batch has ended", "run the command again")
             try:
                 self._on_batch(self._run(segments, number))
+                self._done = number
             except Exception as error:
                 self.failure = error
                 raise

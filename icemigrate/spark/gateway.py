@@ -33,6 +33,21 @@ from icemigrate.system.process import is_debugging, search_path
 _LAUNCH_KEYS = ("spark.master", "spark.driver.", "spark.jars", "spark.submit.", "spark.local.dir")
 
 
+class _JvmArguments(dict[str, Any]):
+    """Arguments of ``Popen``, to which PySpark adds its own: a JVM that only this process ends.
+
+    It ends when its standard input does.  A signal to all processes of a service or a terminal would end it
+    in the middle of what this process still completes.  Java ignores a signal that is ignored at its start.
+    """
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        def before_java() -> None:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            value()
+
+        super().__setitem__(name, before_java if name == "preexec_fn" else value)
+
+
 def launch_jvm(
     conf: Mapping[str, str], found: JavaInstallation, is_local: bool, output: IO[bytes] | None
 ) -> Any:
@@ -49,7 +64,7 @@ def launch_jvm(
         if key.startswith(_LAUNCH_KEYS):
             needed.set(key, value)
     # Standard output belongs to icemigrate: output of the JVM goes to standard error at most.
-    streams = {"stdout": output or 2, "stderr": output or 2}
+    streams = _JvmArguments({"stdout": output or 2, "stderr": output or 2, "start_new_session": True})
     ours = {
         "JAVA_HOME": str(found.home),
         "SPARK_LOCAL_IP": "127.0.0.1" if is_local else None,
@@ -75,7 +90,7 @@ def _end_awaited(stopped: BaseException) -> None:
     for frame, _ in traceback.walk_tb(stopped.__traceback__):
         process = frame.f_locals.get("proc")
         if isinstance(process, subprocess.Popen):
-            process.terminate()
+            process.kill()
 
 
 @contextmanager

@@ -112,7 +112,7 @@ def _start(
     with gateway.output_of_jvm() as output:
         try:
             jvm = gateway.launch_jvm(conf, found, settings.is_local, output)
-            with defer_signals(jvm.proc.terminate if jvm.proc else lambda: None) as held:
+            with defer_signals(jvm.proc.kill if jvm.proc else lambda: None) as held:
                 session = _session(SparkSession, conf, jvm, held)
             _started_with = settings
             return session

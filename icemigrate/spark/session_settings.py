@@ -107,6 +107,7 @@ def spark_conf(settings: SparkSettings, located: JarLocations) -> dict[str, str]
             "spark.sql.catalogImplementation": "in-memory",
             "spark.sql.warehouse.dir": str(_scratch_folder()),
             "spark.sql.shuffle.partitions": "4",
+            "spark.python.daemon.module": "icemigrate.spark.worker_daemon",
         }
     if located.files and located.on_class_path:
         conf["spark.driver.extraClassPath"] = os.pathsep.join(map(str, located.files))

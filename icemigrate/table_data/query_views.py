@@ -87,6 +87,8 @@ def create_views(
                 rows = scan_to_arrow(session, read.declared, read.metadata)
                 connection.register(f"{read.view}_rows", rows)
                 source = quoted_identifier(f"{read.view}_rows")
+            else:
+                source += read.metadata.scan_end
             columns = _view_columns(read.metadata.schema)
             connection.execute(
                 f"CREATE VIEW {quoted_identifier(read.view)} AS SELECT {columns} FROM {source}"

@@ -111,4 +111,4 @@ def stored_rows(
         report_problems(db.connection)
         lock_duckdb(db.connection, [f"{db.folder}/", *table_folders(metadata)], scanned.outside)
     columns = ", ".join(quoted_identifier(column.name) for column in target.columns)
-    return f"(SELECT {columns}, filename FROM iceberg_scan({text_literal(str(path))}))"
+    return f"(SELECT {columns}, filename FROM iceberg_scan({text_literal(str(path))}){found.scan_end})"

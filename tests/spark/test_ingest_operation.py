@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import signal
 import sqlite3
@@ -55,6 +56,11 @@ class Service:
                 return dict(event)
         raise AssertionError(f"the process ended: {self.events}")
 
+    def read_all(self) -> None:
+        """Read the events until the process ends."""
+        while (line := self._lines.get(timeout=300)) is not None:
+            self.events.append(json.loads(line))
+
     def wait_for_entries(self, count: int) -> None:
         """Wait until batches have so many entries more."""
         while count > 0:
@@ -72,6 +78,12 @@ def service(project: TableProject, *args: str) -> Iterator[Service]:
     finally:
         process.kill()
         process.wait()
+
+
+def process_tree(pid: int) -> list[int]:
+    """A process and its descendants."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in process_tree(int(child)))]
 
 
 def page(address: str, path: str) -> str:
@@ -121,12 +133,15 @@ def test_a_table_that_is_dropped_meanwhile_is_reported_once_and_loses_nothing(tm
         write("globex")
         running.wait_for_entries(1)
         metrics = page(address, "/metrics")
-        running.process.send_signal(signal.SIGTERM)
+        write("acme", "globex")
+        for pid in process_tree(running.process.pid):  # as systemd does
+            os.kill(pid, signal.SIGTERM)
         assert running.process.wait(300) in (ExitCode.OK, ExitCode.ERROR)
+        running.read_all()
     assert 'icemigrate_ingest_entries_total{kind="traces",tenant="globex"} 5.0' in metrics
     assert "icemigrate_ingest_failed_tables 0.0" in metrics
     events = Counter(event["event"] for event in running.events)
-    assert (events["table_failed"], events["table_recovered"]) == (1, 1)
+    assert (events["table_failed"], events["table_recovered"], events["failed"]) == (1, 1, 0)
 
     # What was deferred when the run stopped is ingested by the next one.
     assert project.run("ingest", *arguments) == ExitCode.OK

@@ -381,6 +381,35 @@ def test_each_filter_finds_extreme_values(written: WrittenTables, kind: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("kind", "term"),
+    [
+        *(("timestamp", term) for term in ("year(x)", "month(x)", "day(x)", "hour(x)")),
+        *(("timestamptz", term) for term in ("month(x)", "day(x)")),
+        ("date", "month(x)"),
+    ],
+)
+def test_each_filter_finds_times_before_1970(written: WrittenTables, kind: str, term: str) -> None:
+    zone = "UTC" if kind == "timestamptz" else None
+    name = written.create(
+        f"columns: [{{name: n, type: int}}, {{name: x, type: {kind!r}}}]\npartition_by: [{term!r}]"
+    )
+    days = [datetime(1969, 12, 31), datetime(1960, 2, 29), datetime(2026, 1, 1), datetime(1, 1, 1)]
+    times = [day if kind == "date" else day.replace(hour=12, minute=30, microsecond=1) for day in days]
+    type_ = pa.date32() if kind == "date" else pa.timestamp("us", zone)
+    insert_data(
+        written.session, name, pa.table({"n": pa.array(range(4), pa.int32()), "x": pa.array(times, type_)})
+    )
+    for time, (sign, _, compare) in product(times, FILTERS):
+        condition = f"x {sign} '{time:%Y-%m-%d %H:%M:%S.%f}{'+00' if zone else ''}'"
+        if kind == "date":
+            condition = f"x {sign} '{time:%Y-%m-%d}'"
+        wanted = [number for number, each in enumerate(times) if compare(each, time)]
+        assert sorted(query_table(written.session, name, condition)["n"].to_pylist()) == wanted, condition
+    if kind != "date":
+        assert update_data(written.session, name, {"n": "n"}, "x < '1969-12-31 13:00:00'").updated == 3
+
+
+@pytest.mark.parametrize(
     ("kind", "term", "value"),
     [
         ("int", "truncate(10, x)", -(2**31)),

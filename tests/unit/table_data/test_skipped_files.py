@@ -88,7 +88,7 @@ def _days(rows: Rows) -> set[date]:
             lambda r: _days(r) <= {date(2026, 1, 2), date(2026, 1, 3)} and r[0]["kind"] == "b",
             lambda r: min(x["at"] for x in r) < datetime(2026, 1, 3, 2, tzinfo=timezone.utc),
         ),
-        ("id = 211", lambda _: False, lambda _: True),
+        ("id = 211", lambda _: True, lambda _: False),
         ("kind IS NULL", lambda _: False, lambda _: True),
         ("id IN (SELECT id FROM s.u WHERE id < 100)", lambda _: True, lambda r: r[0]["id"] == 11),
         ('"odd name" = 3', None, None),
