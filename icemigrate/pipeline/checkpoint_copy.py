@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from icemigrate.errors import EngineError, os_error_reason
-from icemigrate.pipeline.stream_checkpoint import SOURCE_FOLDER, unreadable_checkpoint
+from icemigrate.pipeline.stream_checkpoint import SOURCE_FOLDER, unreadable_checkpoint, unwritable_checkpoint
 from icemigrate.wal.storage_path import AnyPath, StoragePath
 
 _FOLDERS = (SOURCE_FOLDER, "commits", "offsets")
@@ -74,10 +74,7 @@ class CheckpointCopy(StreamCheckpoint):
                     (self._remote / name).unlink(missing_ok=True)
                     self._saved.remove(name)
             except OSError as error:
-                raise EngineError(
-                    f"the checkpoint {self._remote} cannot be written: {os_error_reason(error)}",
-                    "run the command again: it repeats the batch",
-                ) from error
+                raise unwritable_checkpoint(self._remote, error) from error
 
     def close(self) -> None:
         """Remove the copy."""

@@ -16,7 +16,7 @@ import msgspec
 from icemigrate.errors import EngineError, os_error_reason
 from icemigrate.frozen import Frozen, replace
 from icemigrate.pipeline.batch_commit import TableBatch
-from icemigrate.pipeline.stream_checkpoint import last_complete
+from icemigrate.pipeline.stream_checkpoint import last_complete, unwritable_checkpoint
 from icemigrate.pipeline.waiting_entries import WaitingEntries, waiting_entries
 from icemigrate.wal.storage_path import AnyPath, replace_file
 
@@ -107,10 +107,7 @@ def record_totals(
             if other <= number - _KEPT:
                 _path(folder, other).unlink(missing_ok=True)
     except OSError as error:
-        raise EngineError(
-            f"the checkpoint {checkpoint} cannot be written: {os_error_reason(error)}",
-            "check the free space, and the right to write there",
-        ) from error
+        raise unwritable_checkpoint(checkpoint, error) from error
 
 
 def read_totals(checkpoint: AnyPath, number: int) -> DrainedTotals | None:

@@ -7,8 +7,6 @@ are left out.
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +35,7 @@ from icemigrate.pipeline.stream_source import FolderSource, stream_source
 from icemigrate.pipeline.table_retries import TableRetries
 from icemigrate.pipeline.task_results import FILE_COLUMNS, TableEntries, read_result
 from icemigrate.spark.java_errors import convert_java_errors
+from icemigrate.spark.session import use_own_python
 from icemigrate.table_data.table_session import TableSession
 from icemigrate.table_data.writable_tables import reserved_of
 from icemigrate.wal.log_folder import seal_abandoned
@@ -86,7 +85,7 @@ def ingest(
     stopping = is_stopping or threading.Event()
     try:
         with convert_java_errors():
-            _use_own_python(spark)
+            use_own_python(spark)
             removed = _drain_all(spark, settings, batches, stopping)
             while batches.has_new_tables and settings.interval_s is None and not stopping.is_set():
                 # The entries of new tables wait in the folder of deferred segments.
@@ -95,21 +94,15 @@ def ingest(
                 removed += _drain_all(spark, settings, batches, stopping)
     except EngineError as error:
         if stopping.is_set():
-            raise _stopped(batches.failure or error) from None
+            failed = f"the run was asked to stop, and its last batch failed: {batches.failure or error}"
+            hint = "send the signal to the command alone; the next run repeats the batch"
+            raise EngineError(failed, hint) from None
         if batches.failure is not None:
             raise batches.failure from None  # Spark has only its text, below those of its own calls
         raise
     finally:
         checkpoint.close()
     return removed + _remove_drained(settings)
-
-
-def _stopped(error: Exception) -> EngineError:
-    """The error of a batch that failed after the run was asked to stop."""
-    return EngineError(
-        f"the run was asked to stop, and its last batch failed, which the next run repeats: {error}",
-        "send the signal to the command alone, and allow more time than the longest batch takes",
-    )
 
 
 def _drain_all(
@@ -249,18 +242,6 @@ def _start_when_due(spark: SparkSession, settings: IngestSettings, batches: _Bat
     waiting = WaitingLog(settings.log, settings.checkpoint, settings.start, bool(settings.kafka))
     end = partial(_end, batches=batches)
     return StreamsWhenDue(waiting, settings.interval_s, start, batches.is_drained, end)
-
-
-def _use_own_python(spark: SparkSession) -> None:
-    """Let Spark's Python processes on this machine be of this Python, which has icemigrate.
-
-    Those of a cluster are of ``spark.pyspark.python``, which Spark itself reads only in `spark-submit`.
-    """
-    context = spark.sparkContext
-    if configured := context.getConf().get("spark.pyspark.python"):
-        context.pythonExec = configured
-    elif str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable
 
 
 class _Batches:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import msgspec
 
 from icemigrate.errors import EngineError, os_error_reason
-from icemigrate.pipeline.stream_checkpoint import unreadable_checkpoint
+from icemigrate.pipeline.stream_checkpoint import unreadable_checkpoint, unwritable_checkpoint
 from icemigrate.wal.storage_path import AnyPath, replace_file
 
 _FOLDER = "segments"
@@ -73,10 +73,7 @@ class SegmentLists:
             if number % _LISTS_PER_FILE == _LISTS_PER_FILE - 1:
                 self._merge(number)
         except OSError as error:
-            raise EngineError(
-                f"the checkpoint {self._checkpoint} cannot be written: {os_error_reason(error)}",
-                "check the right to write there",
-            ) from error
+            raise unwritable_checkpoint(self._checkpoint, error) from error
 
     def _read(self) -> dict[int, list[str]]:
         found = dict[int, list[str]]()

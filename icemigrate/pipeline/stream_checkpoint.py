@@ -181,3 +181,11 @@ def unreadable_checkpoint(checkpoint: AnyPath, reason: str) -> EngineError:
         f"the checkpoint {checkpoint} cannot be read: {reason}",
         "give the folder that earlier runs used, or a new one to drain the log from its beginning",
     )
+
+
+def unwritable_checkpoint(checkpoint: AnyPath, error: OSError) -> EngineError:
+    """The error of a checkpoint that cannot be written."""
+    return EngineError(
+        f"the checkpoint {checkpoint} cannot be written: {os_error_reason(error)}",
+        "check the free space, and the right to write there; the next run repeats the batch",
+    )

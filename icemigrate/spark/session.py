@@ -190,3 +190,15 @@ def _start_hint(found: find_java.JavaInstallation) -> str:
     hint = f"set {DEBUG_VARIABLE}=1 to see Spark's output"
     wrong = find_java.wrong_home((found.major,))
     return hint if wrong is None else f"{hint}; {wrong}, so Spark was started with {found}"
+
+
+def use_own_python(spark: SparkSession) -> None:
+    """Let Spark's Python processes on this machine be of this Python, which has icemigrate.
+
+    Those of a cluster are of ``spark.pyspark.python``, which Spark itself reads only in `spark-submit`.
+    """
+    context = spark.sparkContext
+    if configured := context.getConf().get("spark.pyspark.python"):
+        context.pythonExec = configured
+    elif str(context.master).startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable

@@ -12,6 +12,8 @@ LONGEST_PAYLOAD = 64 * 1024 * 1024
 """In bytes: a reader holds a payload in memory."""
 LONGEST_TENANT = 128
 _TENANT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
+TENANT_RULE = f"use 1 to {LONGEST_TENANT} ASCII letters, digits, `_` and `-`; `-` cannot be the first one"
+"""The hint of messages about other ids: they could leave their part of a table's name."""
 LATEST_TIME_NS = 2**63 - 1
 """Of an entry: columns of Arrow and Spark have signed numbers of 64 bits."""
 
@@ -84,10 +86,7 @@ def require_valid(entry: Entry) -> None:
     :raises BadEntry: its tenant, time or payload is out of bounds.
     """
     if not is_tenant_id(entry.tenant):
-        raise BadEntry(
-            tenant_problem(entry.tenant),
-            f"use 1 to {LONGEST_TENANT} ASCII letters, digits, `_` and `-`; `-` cannot be the first one",
-        )
+        raise BadEntry(tenant_problem(entry.tenant), TENANT_RULE)
     if not 0 <= entry.time_ns <= LATEST_TIME_NS:
         raise BadEntry(
             f"the time {entry.time_ns} is not between 1970 and 2262",

@@ -6,15 +6,14 @@ history records the values for which it was applied.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from icemigrate.frozen import Frozen
+from icemigrate.wal.entries import TENANT_RULE, is_tenant_id
 
-_VALUE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
-VALUE_RULE = "use 1 to 128 ASCII letters, digits, `_` and `-`; `-` cannot be the first one"
-"""The hint of messages about other values: they could leave their part of a table's name."""
+VALUE_RULE = TENANT_RULE
+"""The hint of messages about other values: those of a list can be the tenants of a log."""
 
 SourceKind: TypeAlias = Literal["seen", "file", "query"]
 
@@ -46,7 +45,7 @@ class ListSource(Frozen):
 
 def is_list_value(text: str) -> bool:
     """Whether a text from elsewhere can be a value: a part of a name, which it cannot leave."""
-    return _VALUE.fullmatch(text) is not None
+    return is_tenant_id(text)
 
 
 class ListValues(Frozen):
