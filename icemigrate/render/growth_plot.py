@@ -72,8 +72,17 @@ def plot_lines(points: Sequence[GrowthPoint], style: TerminalStyle) -> Iterator[
     for one in series:
         yield ""
         yield from _plot(one, style)
+    first, last = time_labels(points)
+    yield f"{'':>10}  {first}{last:>{WIDTH - len(first)}}"
+
+
+def time_labels(points: Sequence[GrowthPoint]) -> tuple[str, str]:
+    """The times of both ends of the axis in UTC; with seconds where they are in one minute."""
     first, last = points[0].at, points[-1].at
-    yield f"{'':>10}  {first:%Y-%m-%d %H:%M}{'':>{WIDTH - 32}}{last:%Y-%m-%d %H:%M}"
+    form = "%Y-%m-%d %H:%M"
+    if first.strftime(form) == last.strftime(form) and first != last:
+        form += ":%S"
+    return first.strftime(form), last.strftime(form)
 
 
 def _plot(series: GrowthSeries, style: TerminalStyle) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.render.growth_plot import GrowthSeries, growth_series
+from icemigrate.render.growth_plot import GrowthSeries, growth_series, time_labels
 from icemigrate.render.svg_document import BLUE, DIM, LANE_COLOURS, LINE, svg_document, svg_text
 from icemigrate.render.table_cells import short_text
 from icemigrate.results.describe_results import DescribeResult
@@ -22,10 +22,10 @@ def growth_svg(result: DescribeResult) -> str:
     for at, one in enumerate(series):
         body += _chart(one, _TOP + at * (_CHART + _GAP), LANE_COLOURS[at % len(LANE_COLOURS)])
     bottom = _TOP + len(series) * (_CHART + _GAP) - _GAP + 22
-    first, last = result.growth[0].at, result.growth[-1].at
-    body += svg_text(_LEFT, bottom, f"{first:%Y-%m-%d %H:%M} UTC", f' fill="{DIM}" font-size="12"')
+    first, last = time_labels(result.growth)
+    body += svg_text(_LEFT, bottom, f"{first} UTC", f' fill="{DIM}" font-size="12"')
     end = f' fill="{DIM}" font-size="12" text-anchor="end"'
-    body += svg_text(_WIDTH - _RIGHT, bottom, f"{last:%Y-%m-%d %H:%M} UTC", end)
+    body += svg_text(_WIDTH - _RIGHT, bottom, f"{last} UTC", end)
     words = [f"{one.title} from {one.text(one.values[0])} to {one.text(one.values[-1])}" for one in series]
     return svg_document(_WIDTH, bottom + 20, title, "; ".join(words), body)
 

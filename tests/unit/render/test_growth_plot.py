@@ -27,6 +27,17 @@ def test_the_height_is_that_of_the_largest_value() -> None:
     assert all(len(line) <= WIDTH + 14 for line in lines)
 
 
+def test_times_within_a_minute_have_seconds() -> None:
+    points = [GrowthPoint(n, _START + timedelta(seconds=n * 17), n) for n in range(2)]
+    assert list(plot_lines(points, PLAIN_STYLE))[-1].split() == [
+        *("2026-11-01", "00:00:00"),
+        *("2026-11-01", "00:00:17"),
+    ]
+    last = list(plot_lines(_points(1, 2), PLAIN_STYLE))[-1]
+    assert last.split() == ["2026-11-01", "00:00", "2026-11-01", "01:00"]
+    assert len(last) == WIDTH + 12
+
+
 def test_ascii_where_the_stream_has_no_blocks() -> None:
     assert all(line.isascii() for line in plot_lines(_points(1, 2, 3), TerminalStyle(is_ascii=True)))
 
