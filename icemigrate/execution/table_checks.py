@@ -126,6 +126,8 @@ def verify_table(before: Table | None, expected: Table, actual: Table) -> Verifi
     :param before: the table before the migration; ``None`` where the migration created it.
     :param expected: ``before`` after the migration's changes.
     """
+    if _is_as_expected(before, expected, actual):
+        return VerificationResult()
     if before is not None:
         before = replace(before, name=expected.name)
     wanted = rebind_field_ids(expected, _new_ids(before, expected))
@@ -143,6 +145,28 @@ def verify_table(before: Table | None, expected: Table, actual: Table) -> Verifi
         ignored=tuple(ignored),
         foreign=tuple(_foreign(before, found, actual)) if not ignored else (),
         renumbered=tuple(_renumbered(expected, actual)),
+    )
+
+
+def _is_as_expected(before: Table | None, expected: Table, actual: Table) -> bool:
+    """Whether all parts are equal, field ids included, so that no fact has to be compared.
+
+    A migration of a list has thousands of such tables.
+    """
+    is_new = before is None
+    are_properties_equal = (
+        expected.properties.items() <= actual.properties.items()  # a catalog adds some
+        if is_new
+        else expected.properties == actual.properties
+    )
+    return (
+        are_properties_equal
+        and (not is_new or _same_location(expected.location, actual.location))
+        and (expected.format_version, expected.spec, expected.sort_order, expected.older_specs)
+        == (actual.format_version, actual.spec, actual.sort_order, actual.older_specs)
+        and expected.refs == actual.refs
+        and expected.schema.identifier_ids == actual.schema.identifier_ids
+        and expected.schema.fields == actual.schema.fields
     )
 
 
