@@ -17,8 +17,9 @@ from icemigrate.cli.streams import write_stream
 def command(settings: InvocationOptions, table: str | None, at: str | None) -> None:
     """Print the declared tables as YAML that is a valid migration file.
 
-    TABLE is a name such as `market_data.trades` (default: all tables).
+    TABLE is a name such as `market_data.trades` (default: all tables).  Equal tables of a template are one
+    entry with `for_each`; --verbose shows each of them.
     """
     from icemigrate.commands.show import show
 
-    write_stream(show(settings.open_project(), table, at))
+    write_stream(show(settings.open_project(), table, at, shows_all=settings.verbose))

@@ -183,7 +183,7 @@ def _creation_hint(project: Project, request: AdoptionRequest) -> str:
 def _is_declared(project: Project, table: str) -> bool:
     if not project.migrations_dir.exists():
         return False
-    plans = plan_from_empty(project, load_valid_files(project)).plans
+    plans = plan_from_empty(project, load_valid_files(project, names=(table,))).plans
     return any(str(one.declared) == table and one.wanted is not None for plan in plans for one in plan.tables)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from icemigrate.commands.desired_environment import read_environment_state
 from icemigrate.commands.desired_sources import DesiredState, read_desired_state, read_schema_object
+from icemigrate.commands.list_templates import PlaceholderTable, placeholder_tables
 from icemigrate.commands.migration_draft import MigrationDraft, consents_of, plan_draft
 from icemigrate.commands.next_migration_file import next_name, schema_header, write_next_file
 from icemigrate.commands.plan_from_empty import OfflinePlan, plan_from_empty
@@ -78,16 +79,36 @@ def diff(
     :raises IcemigrateError: a file cannot be read or written.
     """
     options = options or DiffOptions()
-    behind = load_valid_files(project) if project.migrations_dir.exists() else ()
-    planned = plan_from_empty(project, behind)
-    raise_if_errors(errors_besides_consents(planned.diagnostics))
     names = tuple(map(_table_name, options.tables))
     wanted = _desired_state(project, desired, from_environment, names)
-    limited = _limited(wanted, planned.state, names)
-    comparison = _Comparison(planned.state, limited, options, answer, adopts=from_environment is not None)
+    of_templates = [str(table.name) for table in wanted.tables]
+    behind = load_valid_files(project, names=of_templates) if project.migrations_dir.exists() else ()
+    planned = plan_from_empty(project, behind)
+    raise_if_errors(errors_besides_consents(planned.diagnostics))
+    declared, wanted = _without_placeholders(placeholder_tables(project, behind), planned.state, wanted)
+    limited = _limited(wanted, declared, names)
+    comparison = _Comparison(declared, limited, options, answer, adopts=from_environment is not None)
     comparison.settle_renames()
     raise_if_errors(tuple(d for match in comparison.matches for d in match.problems))
     return _result(project, behind, comparison)
+
+
+def _without_placeholders(
+    stand_ins: Mapping[TableName, PlaceholderTable], declared: DeclaredState, wanted: DesiredState
+) -> tuple[DeclaredState, DesiredState]:
+    """Both states without the placeholders for tables of unknown values, which have no counterpart."""
+    if not stand_ins:
+        return declared, wanted
+    written = (one.written for one in stand_ins.values())
+    notes = (f"of `{name}`, only the tables that the desired state has are compared" for name in written)
+    return (
+        replace(declared, tables={n: t for n, t in declared.tables.items() if n not in stand_ins}),
+        replace(
+            wanted,
+            tables=tuple(table for table in wanted.tables if table.name not in stand_ins),
+            notes=(*wanted.notes, *notes),
+        ),
+    )
 
 
 def _desired_state(

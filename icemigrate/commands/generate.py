@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from icemigrate.commands.list_templates import placeholder_tables
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files, raise_if_errors
 from icemigrate.commands.user_files import not_written
@@ -214,8 +215,17 @@ def _current(table: CurrentTable) -> _Source:
 
 
 def _declared(project: Project, name: TableName) -> _Source | None:
-    """The table as the migration files declare it, with new field ids; ``None`` where they do not."""
-    planned = plan_from_empty(project, load_valid_files(project))
+    """The table as the migration files declare it, with new field ids; ``None`` where they do not.
+
+    A template declares it for each value that can be in its name.
+
+    :raises UsageError: the table is a placeholder for those of values that are not known.
+    """
+    files = load_valid_files(project, names=(str(name),))
+    if (stand_in := placeholder_tables(project, files).get(name)) is not None:
+        hint = "name the table of a value of the list"
+        raise UsageError(f"`{name}` is no table: {stand_in.reason}", hint)
+    planned = plan_from_empty(project, files)
     raise_if_errors(errors_besides_consents(planned.diagnostics))
     table = planned.state.tables.get(name)
     if table is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from icemigrate.commands.list_templates import with_named_values
 from icemigrate.commands.main_branch import version_order
 from icemigrate.diagnostics import Diagnostic, has_errors
 from icemigrate.errors import IcemigrateError, Mistakes, UsageError
@@ -16,21 +17,32 @@ from icemigrate.project.project_values import Project
 
 
 def load_files(
-    project: Project, *, is_expansion_limited: bool = True, target: str | None = None
+    project: Project,
+    *,
+    is_expansion_limited: bool = True,
+    target: str | None = None,
+    names: Sequence[str] = (),
 ) -> LoadedMigrations:
     """All migration files.
 
     :param target: the target branch of the change, if known.
     :param is_expansion_limited: see :func:`load_migrations`.
+    :param names: of tables that a user names, which can be those of templates.
     :raises IcemigrateError: the folder cannot be read.
     """
-    return load_migrations(
-        project.migrations_dir,
-        project.lists,
-        top=project.top,
-        is_expansion_limited=is_expansion_limited,
-        order=version_order(project, target),
-    )
+
+    def load(project: Project) -> LoadedMigrations:
+        return load_migrations(
+            project.migrations_dir,
+            project.lists,
+            top=project.top,
+            is_expansion_limited=is_expansion_limited,
+            order=version_order(project, target),
+        )
+
+    loaded = load(project)
+    named = with_named_values(project, loaded.migrations, names)
+    return loaded if named is project else load(named)
 
 
 def load_unapplied(project: Project, applied: Iterable[AppliedVersion]) -> LoadedMigrations:
@@ -65,14 +77,17 @@ def file_errors_first(project: Project) -> Iterator[None]:
         raise
 
 
-def load_valid_files(project: Project, *, is_expansion_limited: bool = True) -> tuple[MigrationFile, ...]:
+def load_valid_files(
+    project: Project, *, is_expansion_limited: bool = True, names: Sequence[str] = ()
+) -> tuple[MigrationFile, ...]:
     """All migration files, which must be valid.
 
     :param is_expansion_limited: see :func:`load_migrations`.
+    :param names: see :func:`load_files`.
     :raises Mistakes: with all errors of all files.
     :raises IcemigrateError: the folder cannot be read.
     """
-    loaded = load_files(project, is_expansion_limited=is_expansion_limited)
+    loaded = load_files(project, is_expansion_limited=is_expansion_limited, names=names)
     if has_errors(loaded.diagnostics):
         raise Mistakes(loaded.diagnostics)
     return loaded.migrations

@@ -70,7 +70,7 @@ def _require_undeclared(project: Project, tables: TableSession, declared: TableN
     """
     if not project.migrations_dir.exists():
         return
-    for plan in plan_from_empty(project, load_valid_files(project)).plans:
+    for plan in plan_from_empty(project, load_valid_files(project, names=(str(declared),))).plans:
         if any(declared == table.declared and table.wanted is not None for table in plan.tables):
             hint = "`icemigrate apply` creates it"
             if tables.find(declared) is not None:

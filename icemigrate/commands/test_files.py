@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from icemigrate.commands.list_templates import with_named_values
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files, raise_if_errors
 from icemigrate.data_steps.sql_syntax_checks import query_fault
@@ -66,9 +67,10 @@ def find_tests(project: Project, filters: Sequence[str]) -> FoundTests:
         hint = "write `tests:` with rows before and after a version; docs/migration-tests.md has an example"
         folder = project.migrations_dir / TESTS_FOLDER
         raise UsageError(f"there are no tests in `{shown_path(folder)}`", hint)
-    states = _States(project, load_valid_files(project))
     found, tests, left_out = list[Diagnostic](), list[ReadyTest](), 0
-    for source, test in _read_tests(project, files, found):
+    read = tuple(_read_tests(project, files, found))
+    states = _States(project, load_valid_files(project, names=_tables_of(test for _, test in read)))
+    for source, test in read:
         ready = _ready(project, test, states, found)
         if not filters or any(part in f"{source.path} {test.name}" for part in filters):
             tests.append(ready)
@@ -90,6 +92,9 @@ def diagnostics_of_tests(project: Project, files: Sequence[MigrationFile] | None
     found = list[Diagnostic]()
     tests = [test for _, test in _read_tests(project, _file_names(project), found)]
     if files is not None:
+        names = _tables_of(tests)
+        if with_named_values(project, files, names) is not project:
+            files = load_valid_files(project, names=names)
         states = _States(project, files)
         for test in tests:
             _ready(project, test, states, found)
@@ -104,6 +109,12 @@ def _file_names(project: Project) -> list[str]:
         return []
     except OSError as error:
         raise IcemigrateError(f"`{shown_path(folder)}` cannot be read: {os_error_reason(error)}") from error
+
+
+def _tables_of(tests: Iterable[MigrationTest]) -> tuple[str, ...]:
+    """The tables that tests name: a template declares those of its values."""
+    parts = (part for test in tests for part in (test.given, test.expected, test.after_rollback))
+    return tuple(dict.fromkeys(name for part in parts for name in part))
 
 
 def _read_tests(

@@ -134,7 +134,8 @@ def expand_template(entry: YamlMapping, lists: Lists) -> tuple[EntryCopy, ...]:
     if not any(isinstance(lists.get(name), ListSource) for name in named):
         return ()
     unknown = {
-        n: replace(one, values=None) if isinstance(one, ListSource) else one for n, one in lists.items()
+        name: replace(one, values=None, named=()) if isinstance(one, ListSource) else one
+        for name, one in lists.items()
     }
     return expand_for_each(entry, unknown, CopyBudget())[0]
 

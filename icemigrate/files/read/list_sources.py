@@ -24,12 +24,14 @@ class ListSource(Frozen):
     :param text: the word ``seen``, the path of the file, or the text of the query.
     :param column: of a file in CSV with a header.
     :param values: ``None`` where they are unknown, as they are without a catalog.
+    :param named: further values, which the names of tables have that files change or a user names.
     """
 
     kind: SourceKind
     text: str
     values: tuple[str, ...] | None = None
     column: str | None = None
+    named: tuple[str, ...] = ()
 
     @property
     def counted(self) -> str:
@@ -39,8 +41,14 @@ class ListSource(Frozen):
         return f"{self.kind} {self.text}" + (f", column {self.column}" if self.column else "")
 
     def values_of(self, variable: str) -> tuple[str, ...]:
-        """The values, or a placeholder where they are unknown."""
-        return (f"any_{variable}",) if self.values is None else self.values
+        """The values, or a placeholder where they are unknown, and those that names have."""
+        known = (placeholder(variable),) if self.values is None else self.values
+        return (*known, *(value for value in self.named if value not in known))
+
+
+def placeholder(variable: str) -> str:
+    """The text in place of a value that is not known."""
+    return f"any_{variable}"
 
 
 def is_list_value(text: str) -> bool:
