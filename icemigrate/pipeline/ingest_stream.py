@@ -176,7 +176,7 @@ def _end(query: Any, batches: _Batches) -> None:
     """End a stream after its current batch, which Spark records as complete after the batch's own work."""
     with batches.finish():
         until = time.monotonic() + _RECORDED_SECONDS
-        while query.isActive and batches.is_recording() and time.monotonic() < until:
+        while batches.is_recording() and query.isActive and time.monotonic() < until:
             time.sleep(0.05)
         query.stop()
 

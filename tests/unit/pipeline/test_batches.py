@@ -100,6 +100,8 @@ def project(tmp_path: Path) -> TableProject:
 class RunningQuery:
     """A stream of Spark that goes on."""
 
+    isActive = True  # noqa: N815
+
     def __init__(self) -> None:
         self.events = list[str]()
 
@@ -124,7 +126,7 @@ def test_an_error_beside_the_stream_ends_it_after_its_batch(
         raise LogError("a segment cannot be removed")
 
     monkeypatch.setattr(ingest_stream, "_start", start)
-    monkeypatch.setattr(ingest_stream, "_use_own_python", lambda _spark: None)
+    monkeypatch.setattr(ingest_stream, "use_own_python", lambda _spark: None)
     monkeypatch.setattr(ingest_stream, "_MAINTENANCE_SECONDS", 0)
     monkeypatch.setattr(ingest_stream, "_remove_drained", refuse)
     settings = ingest_stream.IngestSettings(log, log / "checkpoint", TABLES, QUARANTINE, interval_s=1)
@@ -212,7 +214,7 @@ def test_a_run_that_lost_the_lock_changes_nothing_in_the_log(
         events.record(name, 0)
     events.record("collect", 4, 4, 1, 4)
     events.record("_start", query)
-    monkeypatch.setattr(ingest_stream, "_use_own_python", lambda _spark: None)
+    monkeypatch.setattr(ingest_stream, "use_own_python", lambda _spark: None)
     monkeypatch.setattr(ingest_stream, "_MAINTENANCE_SECONDS", 0)
     settings = ingest_stream.IngestSettings(
         log, log / "checkpoint", TABLES, QUARANTINE, interval_s=1, sources=(FileSource("x", TenantRule()),)
