@@ -24,7 +24,7 @@ class EvidenceQuery(Frozen):
         not contain; the best first.
     :param last_copies: by field of :attr:`held`, tags and ids of snapshots with values that an earlier undo
         did not restore; the newest first.
-    :param restored: members of :attr:`held` that the table has, and whose values are to be restored.
+    :param to_restore: members of :attr:`held` that the table has, and whose values are to be restored.
     :param rows_of: the value in the summaries of the migration's snapshots, to find out whether it published
         rows; then ``since`` is the snapshot that was current when it began.
     :param steps: whether to list the migrations that published rows since.
@@ -39,7 +39,7 @@ class EvidenceQuery(Frozen):
     snapshots: frozenset[int] = frozenset()
     sources: tuple[str, ...] = ()
     last_copies: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    restored: frozenset[int] = frozenset()
+    to_restore: frozenset[int] = frozenset()
     rows_of: str | None = None
     steps: bool = False
     columns: Mapping[int, Type] = field(default_factory=dict)

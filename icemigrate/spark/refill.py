@@ -118,7 +118,7 @@ def _look(engine: Engine, change: RefillColumns) -> tuple[Sequence[RefillColumns
     wanted = {field.id: path for path, field in table.schema.walk() if path in paths}
     asked = EvidenceQuery(since=None, held={i: table.schema.leaves(i) for i in wanted})
     if change.among:
-        asked = replace(asked, last_copies=dict.fromkeys(wanted, change.among), restored=frozenset(wanted))
+        asked = replace(asked, last_copies=dict.fromkeys(wanted, change.among), to_restore=frozenset(wanted))
     evidence = engine.evidence(table.name, asked)
     chosen = select_refills(table, evidence.kept, evidence.more_kept, change.project)
     notes = [no_refill_note(table, i, k, engine.catalog_name) for i, k in chosen.others]

@@ -60,7 +60,7 @@ def find_retained_values(
         has = held[field_id]
         there = has.held_at_least + (has.unknown if is_known else 0)
         found = None
-        if not (field_id in questions.restored and field_id in questions.last_copies):
+        if not (field_id in questions.to_restore and field_id in questions.last_copies):
             found = search.best(field_id, leaves, there, has.total)
         if found is not None:
             best[field_id] = found
@@ -94,7 +94,7 @@ class _Search:
         :param there: number of current rows that certainly have a value.
         :param total: number of current rows.
         """
-        is_back = field_id in self.questions.restored
+        is_back = field_id in self.questions.to_restore
         if is_back:
             there = with_value(self.now, leaves)
         if there >= total:

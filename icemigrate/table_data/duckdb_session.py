@@ -30,7 +30,7 @@ _SETTINGS = {
     "enable_external_file_cache": "false",
 }
 _RUNS = 8
-"""Runs of a statement at most, until it gives its own error.  At most one of ten gives another one."""
+"""Runs of a query at most, until it gives its own error.  At most one of ten gives another one."""
 
 
 @contextmanager
@@ -69,12 +69,13 @@ def statement_share(connection: duckdb.DuckDBPyConnection) -> float | None:
     return None if percent < 0 else percent / 100
 
 
-def run_statement(connection: duckdb.DuckDBPyConnection, run: Callable[[], T]) -> T:
-    """Run a statement, again where DuckDB reports an interrupt for an error in another of its threads.
+def run_query(connection: duckdb.DuckDBPyConnection, run: Callable[[], T]) -> T:
+    """Run a query, again where DuckDB reports an interrupt for an error in another of its threads.
 
     DuckDB 1.5.5 does so in some percent of failures (https://github.com/duckdb/duckdb/pull/23379).
 
-    :param run: runs the statement.  A transaction that is open begins again before the next run.
+    :param run: runs the query.  A transaction that is open begins again before the next run, so the query
+        reads nothing that was written in it.
     :raises duckdb.Error: what is wrong.
     """
     import duckdb

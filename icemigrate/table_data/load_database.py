@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 from icemigrate.frozen import Frozen
-from icemigrate.table_data.duckdb_session import open_duckdb, run_statement, statement_share
+from icemigrate.table_data.duckdb_session import open_duckdb, run_query, statement_share
 
 
 class LoadDatabase(Frozen):
@@ -29,7 +29,7 @@ class LoadDatabase(Frozen):
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a query, as Python values; times with a zone have to be numbers or texts."""
-        found: list[tuple[Any, ...]] = run_statement(
+        found: list[tuple[Any, ...]] = run_query(
             self.connection, lambda: self.connection.execute(sql).fetchall()
         )
         return found
@@ -39,8 +39,8 @@ class LoadDatabase(Frozen):
         return statement_share(self.connection)
 
     def run(self, sql: str) -> None:
-        """Run a statement."""
-        run_statement(self.connection, lambda: self.connection.execute(sql))
+        """Run a statement, once: a second run of one that writes files would find those of the first."""
+        self.connection.execute(sql)
 
     def temporary_file(self, ending: str, content: bytes) -> Path:
         """A new file of the folder."""

@@ -15,7 +15,7 @@ from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
 from icemigrate.table_data.duckdb_problems import duckdb_problem
-from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier, run_statement
+from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier, run_query
 from icemigrate.table_data.duckdb_statements import require_reads
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import point_metadata
@@ -97,7 +97,7 @@ class OpenQuery(Frozen):
             except (duckdb.Error, OSError) as error:
                 if duckdb_problem(error).exception == "INTERRUPT":
                     # DuckDB's stream reports an interrupt for an error in another of its threads.
-                    run_statement(self.connection, lambda: _read_all(self.connection.execute(self.sql)))
+                    run_query(self.connection, lambda: _read_all(self.connection.execute(self.sql)))
                 raise
 
     def fetch(self, sql: str) -> list[tuple[Any, ...]]:
@@ -106,7 +106,7 @@ class OpenQuery(Frozen):
         :raises IcemigrateError: a file cannot be read.
         """
         with duckdb_errors(self.reads_by_view):
-            return run_statement(self.connection, lambda: self.connection.execute(sql).fetchall())
+            return run_query(self.connection, lambda: self.connection.execute(sql).fetchall())
 
     def rows(self) -> pa.Table:
         """Run the query; all of its rows.

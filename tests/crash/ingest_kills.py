@@ -10,9 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -24,9 +22,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from icemigrate.table_data.query_tables import query_table
+from tests.support.killed_processes import ROOT, kill_process, output_of, start_process, wait_for_batch
 from tests.support.table_project import TableProject
 
-ROOT = Path(__file__).parents[2]
 _TENANTS = tuple(f"tenant_{number:02d}" for number in range(20))
 _KINDS = {
     "traces": ("resourceSpans", "scopeSpans", "spans"),
@@ -42,8 +40,6 @@ tables:
     columns: [{name: event_name, type: string}, {name: attributes, type: "map<string, string>"}]
 """
 _TEXT_COLUMNS = {"traces": "name", "logs": "event_name"}
-_SECONDS_OF_A_RUN = 120
-"""How long a run may take until its first batch, on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +88,22 @@ def kill_and_count(folder: Path, kills: int, seed: int) -> tuple[list[TableCount
     log.mkdir()
     longest = 10.0
     while done["ingest"] < kills:
-        writer = start("-m", "tests.crash.ingest_kills", "--write", str(log), "--life", str(done["writer"]))
+        writer = start_process(
+            "-m", "tests.crash.ingest_kills", "--write", str(log), "--life", str(done["writer"])
+        )
         began = time.monotonic()
-        ingest = start("-m", "icemigrate.cli", *_ingest(project, log), "--continuous", "1s")
+        ingest = start_process("-m", "icemigrate.cli", *_ingest(project, log), "--continuous", "1s")
         # Half of the moments are after the first batch of this run, whenever that begins.
-        if choose.random() < 0.5 and _wait_for_batch(log, ingest):
+        if choose.random() < 0.5 and wait_for_batch(lambda: _names(log / "checkpoint" / "offsets"), ingest):
             longest = time.monotonic() - began
             time.sleep(choose.uniform(0, 3))
         else:
             time.sleep(choose.uniform(0, longest))
-        assert ingest.poll() is None, f"ingest ended: {output(ingest)}"
-        kill(ingest, is_whole_group=choose.random() < 0.5)
+        assert ingest.poll() is None, f"ingest ended: {output_of(ingest)}"
+        kill_process(ingest, is_whole_group=choose.random() < 0.5)
         done["ingest"] += 1
         time.sleep(choose.uniform(0, 0.2))
-        kill(writer, is_whole_group=False)
+        kill_process(writer, is_whole_group=False)
         done["writer"] += 1
         print(f"{done['ingest']} of {kills} kills", file=sys.stderr, flush=True)
     last = subprocess.run(
@@ -121,49 +119,10 @@ def _ingest(project: TableProject, log: Path) -> list[str]:
     return ["ingest", str(log), *tables, "--project", str(project.folder), "--retention", "1m"]
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def _wait_for_batch(log: Path, ingest: subprocess.Popen[str]) -> bool:
-    """Whether a batch begins while the process runs."""
-    offsets, end = log / "checkpoint" / "offsets", time.monotonic() + _SECONDS_OF_A_RUN
-    before = _names(offsets)
-    while time.monotonic() < end and ingest.poll() is None:
-        if _names(offsets) != before:
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def _names(folder: Path) -> set[str]:
     with suppress(FileNotFoundError):
         return {path.name for path in folder.iterdir()}
     return set()
-
-
-def kill(process: subprocess.Popen[str], *, is_whole_group: bool) -> None:
-    """Kill a process alone, so that its JVM notices it, or all processes that it started at once."""
-    with suppress(ProcessLookupError):
-        if is_whole_group:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
-
-
-def output(process: subprocess.Popen[str]) -> str:
-    return process.stdout.read() if process.stdout is not None else ""
 
 
 def write_entries(log: Path, life: int) -> None:

@@ -13,6 +13,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -31,9 +32,9 @@ from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.table_session import open_tables
 from icemigrate.wal import Entry, EntryKind, Fsync, Writer
 from icemigrate.wal.storage_path import StoragePath, open_path
-from tests.crash.ingest_kills import kill, output, start
 from tests.servers.lake import Kind, rest_kind, sqlite_kind
 from tests.servers.seaweedfs import SeaweedFS, create_bucket, seaweedfs_at, seaweedfs_ports
+from tests.support.killed_processes import kill_process, output_of, start_process, wait_for_batch
 
 _KEYS = ("icemigrate-key", "icemigrate-secret")
 _PARTS = {
@@ -52,8 +53,6 @@ pipeline:
     metrics: "otel.${{tenant}}_metrics"
   segments_per_batch: 4
 """
-_BATCH_SECONDS = 600
-"""How long a run may take until its first batch, on a busy machine."""
 Sums = dict[tuple[str, EntryKind], tuple[int, int]]
 """By tenant and kind: the number of items, and a sum over them modulo 2⁶⁴."""
 
@@ -82,10 +81,9 @@ class Lake:
         text += _PIPELINE.format(tenants=self.tenants, log=self.log)
         (project / "icemigrate.yaml").write_text(text, encoding="utf-8")
 
-    @property
-    def project(self) -> list[str]:
-        """The option of commands."""
-        return ["--project", str(self.folder / "project")]
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start a command of icemigrate."""
+        return start_process("-m", "icemigrate.cli", *words, "--project", str(self.folder / "project"))
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -152,18 +150,16 @@ def drain_and_kill(lake: Lake, load: TelemetryLoad, kills: int, seconds: float) 
     choose, done, expected = random.Random(load.seed), Counter[str](), Sums()
     entries, longest = load.entries(), 10.0
     with lake.serving():
-        applied = start("-m", "icemigrate.cli", "apply", "--auto-approve", "--quiet",
-                        "--apply-with", "metadata", *lake.project)  # fmt: skip
-        assert applied.wait() == 0, output(applied)
+        applied = lake.start("apply", "--auto-approve", "--quiet", "--apply-with", "metadata")
+        assert applied.wait() == 0, output_of(applied)
     end = time.monotonic() + seconds
     while done.total() < kills and time.monotonic() < end:
         with ExitStack() as block:
             block.enter_context(lake.serving())
             _append(lake, islice(entries, -(-load.requests // kills)), expected)
             began = time.monotonic()
-            ingest = start("-m", "icemigrate.cli", "ingest", "--continuous", "1s", "--retention", "1m",
-                           *lake.project)  # fmt: skip
-            if choose.random() < 0.6 and _wait_for_batch(lake, ingest):
+            ingest = lake.start("ingest", "--continuous", "1s", "--retention", "1m")
+            if choose.random() < 0.6 and wait_for_batch(lambda: _batches(lake), ingest):
                 longest = min(60.0, time.monotonic() - began)
                 time.sleep(choose.uniform(0, 4))
             else:
@@ -173,14 +169,14 @@ def drain_and_kill(lake: Lake, load: TelemetryLoad, kills: int, seconds: float) 
                 done["the catalog and S3"] += 1
                 time.sleep(choose.uniform(0, 6))
             else:
-                assert ingest.poll() is None, f"ingest ended: {output(ingest)}"
+                assert ingest.poll() is None, f"ingest ended: {output_of(ingest)}"
                 done["ingest"] += 1
-            kill(ingest, is_whole_group=choose.random() < 0.5)
+            kill_process(ingest, is_whole_group=choose.random() < 0.5)
         print(f"{done.total()} of {kills} kills", file=sys.stderr, flush=True)
     with lake.serving():
         _append(lake, entries, expected)
-        last = start("-m", "icemigrate.cli", "ingest", "--retention", "1m", *lake.project)
-        text = output(last)
+        last = lake.start("ingest", "--retention", "1m")
+        text = output_of(last)
         assert last.wait() == 0, text
     return expected, done
 
@@ -219,16 +215,6 @@ def _stored(lake: Lake, tenant: str, kind: EntryKind) -> tuple[int, int]:
     else:
         numbers = numpy.array([int.from_bytes(one, "big") for one in found.to_pylist()], dtype="uint64")
     return len(numbers), int(numbers.astype("uint64").sum(dtype="uint64")) % 2**64
-
-
-def _wait_for_batch(lake: Lake, ingest: Any) -> bool:
-    """Whether a batch begins while the process runs."""
-    end, before = time.monotonic() + _BATCH_SECONDS, _batches(lake)
-    while time.monotonic() < end and ingest.poll() is None:
-        if _batches(lake) != before:
-            return True
-        time.sleep(0.2)
-    return False
 
 
 def _batches(lake: Lake) -> frozenset[str]:

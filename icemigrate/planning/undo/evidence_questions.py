@@ -135,7 +135,7 @@ def refill_questions(undo: TableUndo, current: Table, version: str, project: str
         held={i: current.schema.leaves(i) for i in sorted(back)},
         sources=tuple(_sources_with_rows(undo, project, version, current)),
         last_copies=copies,
-        restored=back & copies.keys(),
+        to_restore=back & copies.keys(),
     )
 
 
