@@ -50,8 +50,8 @@ def note_lines(notes: Iterable[str], style: TerminalStyle) -> Iterator[str]:
 
 
 def without_names(text: str) -> str:
-    """A text without its dotted names."""
-    return _DOTTED.sub("#", text)
+    """A text without its dotted names; a literal `#` in it stays one."""
+    return _DOTTED.sub("\0", text)
 
 
 def alike_findings(found: Iterable[Diagnostic], *, shows_all: bool = False) -> tuple[AlikeFindings, ...]:
@@ -84,7 +84,14 @@ def alike_findings(found: Iterable[Diagnostic], *, shows_all: bool = False) -> t
 
 def _shape(one: Diagnostic) -> tuple[object, ...]:
     """What findings of equal tables share."""
-    return (one.place, one.code, one.severity, without_names(one.message), without_names(one.hint or ""))
+    return (
+        one.place,
+        one.code,
+        one.severity,
+        len(_DOTTED.findall(one.message)),
+        without_names(one.message),
+        without_names(one.hint or ""),
+    )
 
 
 def _most_different(names: Sequence[Sequence[str]]) -> int | None:
@@ -96,4 +103,4 @@ def _most_different(names: Sequence[Sequence[str]]) -> int | None:
 def _rest(one: Diagnostic, name: str) -> str:
     """The finding without the name of its table."""
     text = f"{one.message}\n{one.hint or ''}"
-    return text.replace(name, "#").replace(name.rpartition(".")[2], "#")
+    return text.replace(name, "\0").replace(name.rpartition(".")[2], "\0")

@@ -131,7 +131,7 @@ _ID = re.compile(r"\b(?:[0-9]{12,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\
 
 def without_ids(text: str) -> str:
     """A text without ids of snapshots and uuids of tables, in which equal tables differ."""
-    return _ID.sub("#", text)
+    return _ID.sub("\0", text)
 
 
 _NUMBER = re.compile(r"(?<![\w:.-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w:-])")
@@ -140,12 +140,18 @@ _NUMBER = re.compile(r"(?<![\w:.-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w:-])")
 
 def without_numbers(text: str) -> str:
     """A text without its numbers, for :func:`number_ranges`."""
-    return _NUMBER.sub("#", text)
+    return _NUMBER.sub("\0", text)
 
 
 def number_ranges(texts: Sequence[str]) -> str:
-    """One text for those that differ in numbers only: ``expire 2 to 5 of 9 snapshots``."""
-    columns = zip(*(_NUMBER.findall(text) for text in texts), strict=True)
+    """One text for those that differ in numbers only: ``expire 2 to 5 of 9 snapshots``.
+
+    The first text where they differ in more.
+    """
+    numbers = [_NUMBER.findall(text) for text in texts]
+    if len({len(row) for row in numbers}) > 1:
+        return texts[0]
+    columns = zip(*numbers, strict=True)
     ends = ((min(column, key=_as_number), max(column, key=_as_number)) for column in columns)
     return _NUMBER.sub(lambda _: " to ".join(dict.fromkeys(next(ends))), texts[0])
 

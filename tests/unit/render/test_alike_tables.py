@@ -140,10 +140,25 @@ def test_a_group_has_the_range_of_times_and_numbers() -> None:
         (["expire 2 of 9", "expire 10 of 9"], "expire 2 to 10 of 9"),
         (["1,200 rows in 1.5 MB", "3 rows in 2 MB"], "3 to 1,200 rows in 1.5 to 2 MB"),
         (["before 2027-01-01 10:00:00, 1 file"] * 2, "before 2027-01-01 10:00:00, 1 file"),
+        (["drop 3 of 5", "drop # of 5"], "drop 3 of 5"),
     ],
 )
 def test_texts_that_differ_in_numbers(texts: list[str], ranges: str) -> None:
     assert number_ranges(texts) == ranges
+
+
+def test_a_literal_hash_is_no_name_and_no_number() -> None:
+    names = ["otel.a.x", "#", "otel.b.x", "otel.c.x", "otel.d.x"]
+    found = [Diagnostic("IM104", f"column `t` of {name} is dropped") for name in names]
+    shown = render(CheckResult("otel", 1, 5, tuple(found)))
+    assert "column `t` of # is dropped" in shown
+    assert "also 3 others: otel.b.x, otel.c.x, otel.d.x" in shown
+    acts = [
+        ActionSummary("orphans", f"s.t{at}", f"drop {'#' if at == 2 else at} of 5", "…") for at in range(5)
+    ]
+    shown = render(MaintainResult("otel", "prod", ("orphans",), NOW, tuple(acts), ()))
+    assert "s.t0: drop 0 to 4 of 5\n" in shown
+    assert "s.t2: drop # of 5\n" in shown
 
 
 def test_a_text_may_have_the_value_of_a_list() -> None:
