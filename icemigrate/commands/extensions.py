@@ -145,7 +145,7 @@ def _parts(versions: Sequence[tuple[_Extended, MigrationFile]]) -> Iterator[Migr
             fitting = (name for name in names if entry.fits(name)) if not extended.is_complete else ()
             entries += [replace(entry, name=str(name), match=None) for name in fitting]
         for entry in is_new:
-            follow_name(names, entry, entry)
+            follow_name(names, entry)
         if not extended.is_complete:
             yield replace(
                 file, tables=tuple(entries), lists=extended.wanted, whole_checksum=file.checksum, templates=()

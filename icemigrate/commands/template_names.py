@@ -82,7 +82,7 @@ def name_collisions(
             elif lacks_values(entry, values):
                 new.append(entry)
             else:
-                follow_name(owners, entry, entry)
+                follow_name(owners, entry)
     freed = {name for entry in pending if not entry.sources for name in _freed_names(entry)}
     quarantine = None if project.pipeline.log is None else _parsed(project.pipeline.quarantine)
     for entries, is_new_value in ((new, True), (pending, False)):
@@ -93,7 +93,7 @@ def name_collisions(
                 yield NameCollision(name, entry, None, is_new_value)
             elif name is not None and owner is not None and entry.sources and not _are_one(entry, owner):
                 yield NameCollision(name, entry, owner.place, is_new_value, name in freed)
-            follow_name(owners, entry, entry)
+            follow_name(owners, entry)
 
 
 def require_own_names(project: Project, history: History, pending: Sequence[MigrationFile]) -> None:
@@ -128,8 +128,12 @@ def lacks_values(entry: TableEntry, recorded: Mapping[str, tuple[str, ...]]) -> 
     )
 
 
-def follow_name(names: dict[TableName, TableEntry], entry: TableEntry, owner: TableEntry) -> None:
-    """Note the name of a table after an entry, unless it has an owner; replay reports wrong names."""
+def follow_name(names: dict[TableName, TableEntry], entry: TableEntry) -> None:
+    """Note the name of a table after an entry, with the entry that created the table.
+
+    Replay reports wrong names.
+    """
+    owner = entry
     if (renamed := _parsed(entry.renamed_from)) is not None:
         owner = names.pop(renamed, owner)
     if (name := _parsed(entry.name)) is not None:

@@ -69,6 +69,39 @@ def test_a_value_that_leaves_a_list_keeps_its_tables(tmp_path: Path) -> None:
     assert notes(tmp_path) == {}
 
 
+def test_a_part_of_another_name_is_no_table_of_a_value(tmp_path: Path) -> None:
+    project = of_file(tmp_path, "tenants.csv", "a\nacme\nb1\nb10\ntraces\n")
+    project.apply()
+    (tmp_path / "tenants.csv").write_text("acme\nb10\n", encoding="utf-8")
+    (note,) = notes(tmp_path).values()
+    assert note.startswith("`a`, `b1` and `traces` are no longer in the list `tenants`")
+    drops = "".join(f"  - {{name: otel.{value}_traces, drop: true}}\n" for value in ("a", "b1", "traces"))
+    project.write("0002_drop.yaml", f"allow: [destructive]\nbecause: they left\ntables:\n{drops}")
+    project.apply()
+    assert notes(tmp_path) == {}
+
+
+def test_a_renamed_table_is_one_of_its_value(tmp_path: Path) -> None:
+    project = of_file(tmp_path, "tenants.csv", "acme\nglobex\n")
+    project.apply()
+    project.write("0002_name.yaml", "tables: [{name: otel.old, renamed_from: otel.globex_traces}]\n")
+    project.apply()
+    (tmp_path / "tenants.csv").write_text("", encoding="utf-8")
+    (note,) = notes(tmp_path).values()
+    assert note.startswith("`acme` and `globex` are no longer in the list `tenants`")
+
+
+def test_a_template_drops_no_table_of_a_value_that_left_before(tmp_path: Path) -> None:
+    project = of_file(tmp_path, "tenants.csv", "acme\nglobex\n")
+    project.apply()
+    (tmp_path / "tenants.csv").write_text("acme\n", encoding="utf-8")
+    drop = '{name: "otel.${tenant}_traces", for_each: {tenant: tenants}, drop: true}'
+    project.write("0002_drop.yaml", f"allow: [destructive]\nbecause: unused\ntables: [{drop}]\n")
+    project.apply()
+    (note,) = notes(tmp_path).values()
+    assert note.startswith("`globex` is no longer in the list `tenants`")
+
+
 def test_a_log_that_cannot_be_read_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = telemetry(tmp_path, "acme")
     project.write("0001_traces.yaml", TRACES)

@@ -9,6 +9,7 @@ import pytest
 from icemigrate.commands.check import check
 from icemigrate.commands.plan import plan
 from icemigrate.commands.tenant_table_creation import TenantTableCreation
+from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.project import open_project
 from tests.support.table_project import TableProject
 from tests.unit.commands.test_new_tenants import (
@@ -126,8 +127,10 @@ def test_ingest_creates_no_table_of_such_a_tenant(tmp_path: Path) -> None:
     logs = TRACES.replace("traces", "logs").replace("Traces", "Logs")
     project.migrate(1, f"{TRACES}{logs.partition('tables:')[2].lstrip(chr(10))}")
     project.migrate(2, PROD)
-    failed = [without_table("globex"), without_table("prod")]
-    failed[1] = failed[1].__class__("otel.prod_logs", "prod", "logs", 1, 0, "there is no table")
+    failed = [
+        without_table("globex"),
+        TableBatch("otel.prod_logs", "prod", "logs", 1, 0, "there is no table"),
+    ]
     with project.tables() as session:
         created = TenantTableCreation(project.project, session, None)(failed)  # type: ignore[arg-type]
         assert created.names == ("otel.globex_logs", "otel.globex_traces")
