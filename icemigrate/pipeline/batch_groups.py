@@ -15,6 +15,7 @@ from icemigrate.iceberg.metadata_parts import layout_of
 from icemigrate.iceberg.table_properties import BATCH_PROPERTY
 from icemigrate.metadata_engine.table_store import CommitRefused, TableCommit
 from icemigrate.pipeline.batch_commit import TableBatch, counted_entries, is_committed
+from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries
 from icemigrate.system.worker_threads import DISK_THREADS, run_in_threads
 from icemigrate.table_data.row_commit import RowChange, prepare_commit
@@ -38,13 +39,13 @@ class _PreparedTable(Frozen):
 
 def commit_together(
     session: TableSession, batch: str, groups: Sequence[Sequence[TableEntries]]
-) -> dict[str, TableBatch]:
+) -> dict[TableKey, TableBatch]:
     """Commit the files of several tables in one transaction, each as ``commit_table`` does.
 
     If the catalog refuses it, because another client was faster on one table, each half is tried again.
 
     :param groups: the results of all tasks for each table.
-    :returns: the committed tables by name; the others have not changed, and their files remain.
+    :returns: the committed tables; the others have not changed, and their files remain.
     :raises CommitStateUnknown: the catalog does not show whether the transaction was made.
     """
     if len(groups) < _SMALLEST:
@@ -65,7 +66,8 @@ def commit_together(
             **commit_together(session, batch, rest[:half]),
             **commit_together(session, batch, rest[half:]),
         }
-    return {one.results[0].table: counted_entries(one.results) for one in prepared}
+    done = [counted_entries(one.results) for one in prepared]
+    return {(one.tenant, one.kind): one for one in done}
 
 
 def _prepared(session: TableSession, batch: str, results: Sequence[TableEntries]) -> _PreparedTable | None:

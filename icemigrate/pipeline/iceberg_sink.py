@@ -17,6 +17,7 @@ from icemigrate.pipeline.arrow_partitions import by_partition, has_arrow_files
 from icemigrate.pipeline.batch_commit import TableBatch, commit_table
 from icemigrate.pipeline.batch_groups import commit_together
 from icemigrate.pipeline.row_group_files import LARGEST_FILE, EncodedFile, RowGroupFiles
+from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries
 from icemigrate.pipeline.telemetry_arrow import UnsuitableTable
 from icemigrate.system.worker_threads import SERVER_THREADS, run_in_threads
@@ -132,7 +133,7 @@ class IcebergSink:
 
     def __init__(self, session: TableSession) -> None:
         self._session = session
-        self._together = dict[str, TableBatch]()
+        self._together = dict[TableKey, TableBatch]()
 
     def publish_together(self, batch: str, groups: Sequence[Sequence[TableEntries]]) -> None:
         """Commit the files of many tables: in one transaction, or by several requests to a server at once.
@@ -141,9 +142,9 @@ class IcebergSink:
         """
         session = self._session
         if session.environment.catalog.settings.type == "rest":
-            healthy = [one for one in groups if all(result.problem is None for result in one)]
-            done = run_in_threads(partial(commit_table, session, batch), healthy, SERVER_THREADS)
-            self._together |= {one[0].table: table for one, table in zip(healthy, done, strict=True)}
+            ready = [one for one in groups if _has_commit(one)]
+            done = run_in_threads(partial(commit_table, session, batch), ready, SERVER_THREADS)
+            self._together |= {(one.tenant, one.kind): one for one in done}
         elif session.store.commits_together:
             self._together |= commit_together(session, batch, groups)
 
@@ -152,7 +153,13 @@ class IcebergSink:
     ) -> TableBatch:
         """Commit the files; without files, only the entries are counted."""
         assert before is None, "tables are first: their problems keep entries in the log"
-        done = self._together.pop(results[0].table, None)
+        done = self._together.pop((results[0].tenant, results[0].kind), None)
         if done is not None:
             return done
         return commit_table(self._session, batch, results, is_paused=is_paused)
+
+
+def _has_commit(results: Sequence[TableEntries]) -> bool:
+    """Whether there are files for a table, and no problem."""
+    has_files = any(result.files for result in results)
+    return bool(results[0].table) and has_files and all(result.problem is None for result in results)

@@ -25,7 +25,11 @@ ENDPOINTS = [
     "POST /v1/{prefix}/tables/rename",
 ]
 TRANSACTIONS = "POST /v1/{prefix}/transactions/commit"
-_CURRENT = {"current-schema-id": "current-schema-id", "last-assigned-field-id": "last-column-id"}
+_CURRENT = {
+    "current-schema-id": "current-schema-id",
+    "default-spec-id": "default-spec-id",
+    "last-assigned-field-id": "last-column-id",
+}
 
 
 class Refused(Exception):

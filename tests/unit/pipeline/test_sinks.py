@@ -14,11 +14,12 @@ from icemigrate.errors import EngineError, ExitCode, Mistakes, UsageError
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline import parquet_sink
 from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.batch_result import PhaseClock
 from icemigrate.pipeline.entry_files import BatchContext, EntryFileWriter
 from icemigrate.pipeline.iceberg_sink import IcebergSink
 from icemigrate.pipeline.parquet_sink import ParquetSink
 from icemigrate.pipeline.quarantine import quarantine_schema
-from icemigrate.pipeline.sink_port import publish
+from icemigrate.pipeline.sink_port import publish, publish_all
 from icemigrate.pipeline.task_results import TableEntries
 from icemigrate.project import open_project
 from icemigrate.project.sink_choice import SinkChoice, SinkKind
@@ -28,6 +29,7 @@ from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.writable_tables import reserved_of
 from icemigrate.wal import EntryKind
+from tests.support.rest_tables import rest_tables
 from tests.support.table_project import TableProject
 
 SPANS = """\
@@ -259,6 +261,33 @@ def test_a_tenant_without_files_does_not_wait_for_them(pipeline: Pipeline) -> No
     pipeline.run("q-0", "acme", [spans(1)], SinkKind.ICEBERG)
     result = TableEntries("otel.acme_traces", "acme", "traces", entries=1, problem="no right")
     assert pipeline.publish("q-0", result, SinkKind.ICEBERG).problem is None
+
+
+def test_a_server_of_tables_gets_no_files_of_tenants_without_a_table(tmp_path: Path) -> None:
+    with rest_tables() as server:
+        server.root = str(tmp_path / "warehouse")
+        catalog = f"{{type: rest, uri: {server.uri}, warehouse: {server.root}}}"
+        (tmp_path / "icemigrate.yaml").write_text(
+            f"project: otel\nenvironments: {{lake: {{catalog: {catalog}}}}}\n", encoding="utf-8"
+        )
+        pipeline = Pipeline(TableProject(tmp_path), tmp_path / "parquet")
+        pipeline.project.migrate(1, SPANS.partition("    partition_by")[0])
+        choices = {"acme": SinkKind.BOTH, "initech": SinkKind.PARQUET, "umbrella": SinkKind.PARQUET}
+        results = [
+            pipeline.write("q-0", tenant, [spans(*range(1, number + 1))], kind)
+            for number, (tenant, kind) in enumerate(choices.items(), start=1)
+        ]
+        with pipeline.project.tables() as session:
+            files = ParquetSink(SinkChoice(tenants=choices, folder=pipeline.folder))
+            clock = PhaseClock(lambda: None)
+            done = publish_all([IcebergSink(session), files], "q-0", results, frozenset(), clock)
+        assert [(one.tenant, one.rows, one.problem) for one in done] == [
+            ("acme", 1, None),
+            ("initech", 2, None),
+            ("umbrella", 3, None),
+        ]
+        assert [len(pipeline.in_files(tenant)) for tenant in choices] == [1, 2, 3]
+        assert len(pipeline.in_table()) == 1
 
 
 def test_a_service_moves_tenant_by_tenant(pipeline: Pipeline) -> None:
