@@ -55,9 +55,14 @@ def others_text(names: Sequence[str], noun: str, quote: Callable[[str], str] = s
     return f"also {format_count(len(names), noun)}: {', '.join(some_names(names, quote))}"
 
 
-def some_names(names: Sequence[str], quote: Callable[[str], str] = str) -> list[str]:
-    """All of a few names; of many, the first ones and the last one."""
-    many = len(names) > _SHOWN_NAMES + 1
+def some_names(
+    names: Sequence[str], quote: Callable[[str], str] = str, *, shows_all: bool = False
+) -> list[str]:
+    """All of a few names; of many, the first ones and the last one.
+
+    :param shows_all: whether each name is shown.
+    """
+    many = len(names) > _SHOWN_NAMES + 1 and not shows_all
     return [*map(quote, names[:_SHOWN_NAMES]), "…", quote(names[-1])] if many else [*map(quote, names)]
 
 

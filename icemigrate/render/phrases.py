@@ -266,11 +266,13 @@ def old_files_text(table: TablePlan) -> str | None:
     return f"{share} with the old partitioning, which stay as they are"
 
 
-def old_partition_lines(result: PlanResult) -> Iterator[str]:
-    """Old files of tables that a plan does not change."""
-    yield from alike_lines(
-        (one.name, old_partition_line(one.name, one.old_files)) for one in result.old_partition_tables
-    )
+def old_partition_lines(result: PlanResult, *, shows_all: bool = False) -> Iterator[str]:
+    """Old files of tables that a plan does not change.
+
+    :param shows_all: whether each table has its line.
+    """
+    lines = ((one.name, old_partition_line(one.name, one.old_files)) for one in result.old_partition_tables)
+    yield from alike_lines(lines, shows_all=shows_all)
     if result.uncounted_tables:
         tables = format_count(result.uncounted_tables, "more table")
         yield (
@@ -295,11 +297,12 @@ def old_partition_line(name: str, share: OldSpecFiles) -> str:
 
 
 def extension_lines(
-    progress: Mapping[str, Sequence[ListProgress]], *, is_plan: bool = False
+    progress: Mapping[str, Sequence[ListProgress]], *, is_plan: bool = False, shows_all: bool = False
 ) -> Iterator[str]:
     """``0001 applied to 20 of 22 tenants; `icemigrate apply` extends it``, equal versions in one line.
 
     :param is_plan: whether this is shown with the plan that extends them.
+    :param shows_all: whether each version is named.
     """
     versions: dict[ListProgress, list[str]] = {}
     for version, lists in progress.items():
@@ -310,19 +313,24 @@ def extension_lines(
         what = "tenants" if one.list in ("seen", "tenants") else f"values of the list `{one.list}`"
         them = "it" if len(extended) == 1 else "them"
         end = f"this plan extends {them}" if is_plan else f"`icemigrate apply` extends {them}"
-        named = join_with_and(some_names(extended))
+        named = join_with_and(some_names(extended, shows_all=shows_all))
         yield f"{named} applied to {one.applied:,} of {one.values:,} {what}; {end}"
 
 
-def left_value_lines(progress: Mapping[str, Sequence[ListProgress]]) -> Iterator[str]:
-    """The values that left each list, once for all versions that are applied to them."""
+def left_value_lines(
+    progress: Mapping[str, Sequence[ListProgress]], *, shows_all: bool = False
+) -> Iterator[str]:
+    """The values that left each list, once for all versions that are applied to them.
+
+    :param shows_all: whether each value is named.
+    """
     left: dict[str, dict[str, None]] = {}
     for lists in progress.values():
         for one in lists:
             left.setdefault(one.list, {}).update(dict.fromkeys(one.left))
     for name, values in left.items():
         if values:
-            named = join_with_and(some_names(list(values), "`{}`".format))
+            named = join_with_and(some_names(list(values), "`{}`".format, shows_all=shows_all))
             verb, their = ("is", "its") if len(values) == 1 else ("are", "their")
             yield (
                 f"{named} {verb} no longer in the list `{name}`: {their} tables stay, and new migrations for "

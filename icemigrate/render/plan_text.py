@@ -35,7 +35,8 @@ def plan_text(result: PlanResult, style: TerminalStyle) -> str:
     found = list(diagnostics_lines(result.diagnostics, style))
     if found:
         lines += [*found, ""]
-    remarks = (*phrases.table_by_table_lines(result), *phrases.old_partition_lines(result))
+    old_files = phrases.old_partition_lines(result, shows_all=style.details)
+    remarks = (*phrases.table_by_table_lines(result), *old_files)
     if remarks:
         lines += [*(style.dim(line) for line in remarks), ""]
     lines.append(style.bold(phrases.summary_line(plan)))

@@ -74,8 +74,11 @@ def status_text(status: Status, style: TerminalStyle) -> str:
     ]
     lines += [style.changed(_waiting_line(m.version, w)) for m in status.migrations for w in m.waiting]
     progress = {m.version: m.lists for m in status.migrations}
-    lines += [style.changed(f"{display.one_line(text)}.") for text in phrases.extension_lines(progress)]
-    lines += [style.changed(f"{display.one_line(text)}.") for text in phrases.left_value_lines(progress)]
+    of_lists = (
+        *phrases.extension_lines(progress, shows_all=style.details),
+        *phrases.left_value_lines(progress, shows_all=style.details),
+    )
+    lines += [style.changed(f"{display.one_line(text)}.") for text in of_lists]
     if status.unread_lists is not None:
         lines.append(style.bad(f"The values of lists are unknown: {display.one_line(status.unread_lists)}."))
     lines += [
@@ -271,7 +274,7 @@ def reconcile_text(result: ReconcileResult, style: TerminalStyle) -> str:
         return f"{phrases.NOTHING_TO_RECONCILE}\n"
     what = format_count(len(result.tables), "table")
     took = display.elapsed_text(result.elapsed_ms)
-    names = ", ".join(some_names(result.tables, display.one_line))
+    names = ", ".join(some_names(result.tables, display.one_line, shows_all=style.details))
     return f"{style.good('Reconciled')} {what} in {result.environment} in {took}: {names}.\n"
 
 

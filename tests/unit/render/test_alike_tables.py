@@ -8,15 +8,17 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity
+from icemigrate.iceberg.partition_evolution import OldSpecFiles
+from icemigrate.planning.plan import Plan
 from icemigrate.render.alike_tables import TableLines, alike_tables, number_ranges
 from icemigrate.render.formats import render
 from icemigrate.render.terminal_style import TerminalStyle
-from icemigrate.results.command_results import CheckResult, Failure, ImportResult
+from icemigrate.results.command_results import CheckResult, Failure, ImportResult, OldSpecTable, PlanResult
 from icemigrate.results.diff_results import DiffResult, TableDiff
-from icemigrate.results.drift_results import DriftFact, DriftResult, TableDrift
+from icemigrate.results.drift_results import DriftFact, DriftResult, ReconcileResult, TableDrift
 from icemigrate.results.maintain_results import ActionSummary, MaintainResult, SkippedTable
 from icemigrate.results.reset_results import ResetResult, ResetTable
-from icemigrate.results.status_results import Status, TableStatus
+from icemigrate.results.status_results import ListProgress, MigrationStatus, Status, TableStatus
 
 NOW = datetime(2027, 1, 1, tzinfo=timezone.utc)
 NAMES = [f"otel.tenant{number:03}_traces" for number in range(200)]
@@ -125,6 +127,34 @@ def test_equal_findings_are_one_line_of_a_comment(name: str) -> None:
     assert "also 198 others: " in shown
     assert "`" not in shown
     assert shown.count("IM104") == 2
+
+
+def unpartitioned() -> PlanResult:
+    """A plan without changes, of tables with files of an old partitioning."""
+    old = tuple(OldSpecTable(name, name, OldSpecFiles(1, 2)) for name in NAMES)
+    return PlanResult(Plan("otel", "prod", "rest", "lake", ()), old_partition_tables=old)
+
+
+def progressed() -> Status:
+    """Versions to extend, and values that left the list."""
+    lists = (ListProgress("seen", 1, 2, ("globex",), tuple(NAMES)),)
+    migrations = (MigrationStatus(f"{at:04}", "Traces", "applied", lists=lists) for at in range(200))
+    return Status("otel", "prod", "rest", "0199", migrations=tuple(migrations))
+
+
+@pytest.mark.parametrize(
+    ("result", "others"),
+    [
+        (unpartitioned(), "also 199 other tables"),
+        (ReconcileResult("otel", "prod", tuple(NAMES), 0), f"{NAMES[2]}, …, {NAMES[199]}"),
+        (progressed(), "0002, … and 0199 applied"),
+    ],
+)
+def test_verbose_text_names_all_in_remarks(result: object, others: str) -> None:
+    assert others in render(result)
+    shown = render(result, style=TerminalStyle(details=True))
+    assert others not in shown
+    assert all(name in shown for name in NAMES)
 
 
 def test_a_group_has_the_range_of_times_and_numbers() -> None:
