@@ -95,7 +95,7 @@ def _path(text: str, start: int, separator: str, *, has_dots: bool) -> tuple[Fie
         names.append(name)
         if at == len(text) or text[at] != "." or not has_dots:
             return tuple(names), at
-        at += 1
+        at = _after_spaces(text, at + 1)
 
 
 def _quote_problem(text: str, at: int, *, is_first: bool) -> BadName:

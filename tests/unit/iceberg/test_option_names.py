@@ -41,6 +41,9 @@ def test_names(text: str, names: tuple[str, ...]) -> None:
         ("a,b", ("a,b",)),
         ("a=b", ("a=b",)),
         ("café 1.x", ("café 1", "x")),
+        ("a . b", ("a", "b")),
+        ('a. "b"', ("a", "b")),
+        ('"a" .  `b`', ("a", "b")),
     ],
 )
 def test_path(text: str, path: tuple[str, ...]) -> None:
