@@ -66,7 +66,7 @@ def require_one_expression(text: str, what: str, noun: str) -> None:
                 place = _place(text, what, token.start)
                 raise UsageError(f"{place}: `{token.text}` closes nothing", "remove it, or open it before")
         elif kind == "SEMICOLON" or not opened:
-            _require_inside(token, text, what, noun, is_last=token is tokens[-1])
+            _require_inside(token, text, what, noun, is_first=token is tokens[0], is_last=token is tokens[-1])
     if opened:
         place = _place(text, what, opened[-1].start)
         raise UsageError(f"{place}: `{opened[-1].text}` is not closed", "close it")
@@ -77,7 +77,7 @@ def _begins_statement(tokens: Sequence[Token]) -> bool:
     return len(kinds) > 1 and kinds[0] in _STATEMENTS and kinds[1] in _AFTER_STATEMENTS
 
 
-def _require_inside(token: Token, text: str, what: str, noun: str, *, is_last: bool) -> None:
+def _require_inside(token: Token, text: str, what: str, noun: str, *, is_first: bool, is_last: bool) -> None:
     """Refuse a token that separates expressions, or begins a clause of a statement."""
     kind = token.token_type.name
     if kind == "SEMICOLON":
@@ -87,14 +87,21 @@ def _require_inside(token: Token, text: str, what: str, noun: str, *, is_last: b
             "join conditions by `AND` or `OR`" if noun == CONDITION else "repeat `--set` for another column"
         )
     elif kind in _CLAUSES:
-        hint = (
-            "leave it out: the text is what follows `WHERE`" if kind == "WHERE" and token.start == 0 else ""
-        )
-        hint = hint or "remove it and the text after it"
+        hint = _hint_of_first_word(token, noun) if is_first else "remove it and the text after it"
     else:
         return
     place = _place(text, what, token.start)
     raise UsageError(f"{place}: a {noun} is one expression, and `{token.text}` is not part of it", hint)
+
+
+def _hint_of_first_word(token: Token, noun: str) -> str:
+    """What helps where a text begins with a word that begins a clause."""
+    kind = token.token_type.name
+    if kind == "WHERE" and noun == CONDITION:
+        return "leave it out: the text is what follows `WHERE`"
+    if kind in ("GROUP_BY", "ORDER_BY"):
+        return f"write an expression, such as `{_EXAMPLES[noun]}`"
+    return f'put a column of that name in double quotes: `"{token.text}"`'
 
 
 def unclosed_error(text: str, what: str) -> UsageError:

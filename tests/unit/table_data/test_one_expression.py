@@ -23,6 +23,12 @@ NOT_PART = "a condition is one expression, and `{}` is not part of it"
         ("id=1 order  by id", "w:1:6: " + NOT_PART.format("ORDER BY"), "remove it and the text after it"),
         ("id=1 LIMIT 1", "w:1:6: " + NOT_PART.format("LIMIT"), "remove it and the text after it"),
         (
+            "limit > 5",
+            "w:1:1: " + NOT_PART.format("limit"),
+            'put a column of that name in double quotes: `"limit"`',
+        ),
+        ("order by id", "w:1:1: " + NOT_PART.format("ORDER BY"), "write an expression, such as `id = 7`"),
+        (
             "where id=1",
             "w:1:1: " + NOT_PART.format("where"),
             "leave it out: the text is what follows `WHERE`",
