@@ -31,7 +31,7 @@ _DAY_US, _HOUR_US = 86_400_000_000, 3_600_000_000
 _FLOATS = (Primitive("float"), Primitive("double"))
 _HINT = "write the file again, with the rows of one partition"
 _HINT_OUTLIERS = "write the file again without these rows"
-_LARGEST_INT = 2**31 - 1
+_SMALLEST_INT, _LARGEST_INT = -(2**31), 2**31 - 1
 _DAYS_OF_CYCLE, _YEARS_OF_CYCLE = 146_097, 400
 """After which the calendar repeats: the dates of Python end with the year 9999."""
 
@@ -264,7 +264,7 @@ def _is_out_of_range(transform: Transform, type_: Type, value: Any) -> bool:
     if value is None or transform.name not in ("truncate", "hour"):
         return False
     if transform.name == "hour":
-        return bool(abs(value) > _LARGEST_INT)
+        return not _SMALLEST_INT <= value <= _LARGEST_INT
     smallest = smallest_number(type_)
     number = scaled_decimal(type_, value, type_.scale) if isinstance(type_, Decimal) else value
     return smallest is not None and bool(number < smallest)

@@ -201,7 +201,7 @@ FARTHEST: dict[str, tuple[int, int]] = {
     "timestamptz": (-9_223_372_022_400_000_000, 9_223_372_036_854_775_806),
 }
 """The first and the last value that DuckDB does not take for an infinity, in days or microseconds."""
-LAST_HOUR = (2**31 - 1) * 3_600_000_000
+FIRST_HOUR, LAST_HOUR = (hour * 3_600_000_000 for hour in (-(2**31), 2**31 - 1))
 FAR_CASES = [(k, t) for k, terms in TRANSFORMS.items() if k in FARTHEST for t in terms if "bucket" not in t]
 
 
@@ -416,6 +416,7 @@ def test_each_filter_finds_times_before_1970(written: WrittenTables, kind: str, 
         ("long", "truncate(7, x)", -(2**63)),
         ("decimal(2,1)", "truncate(2147483647, x)", Decimal("-0.1")),
         ("timestamp", "hour(x)", LAST_HOUR + 3_600_000_000),
+        ("timestamp", "hour(x)", FIRST_HOUR - 1),
     ],
 )
 def test_a_file_with_values_without_a_partition_is_not_adopted(
@@ -447,6 +448,14 @@ def test_files_of_years_that_python_lacks_are_adopted(written: WrittenTables, te
     adopted, wanted = (partitions(written, one) for one in (name, inserted))
     assert adopted == wanted
     assert len(adopted) == 3
+
+
+def test_a_file_of_the_first_hour_is_adopted(written: WrittenTables) -> None:
+    name = written.create("columns: [{name: x, type: timestamp}]\npartition_by: [hour(x)]")
+    times = pa.array([FIRST_HOUR], pa.int64()).cast(pa.timestamp("us"))
+    pq.write_table(pa.table({"x": times}), written.folder / "x.parquet")
+    adopt_files(written.session, name, written.folder)
+    assert partitions(written, name) == {-(2**31)}
 
 
 def partitions(written: WrittenTables, name: str) -> set[Any]:
