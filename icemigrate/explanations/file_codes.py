@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 FILE_CODES: Mapping[str, str] = {
-    "left-list-values": "Values left a list since migrations were applied for them. Their tables stay, and "
-    "later migrations for the list do not change them. Write a migration with `drop: true` for a table that "
-    "is to go.",
-    "new-list-values": "A list has values for which applied migrations are not applied yet. The plan extends "
-    "these migrations.",
     "bad-format": "A value has the wrong format; the message describes the right one. A pattern must match "
     "the whole value.",
     "bad-merge": "YAML's `<<` takes a mapping or a list of mappings, usually an alias: `<<: *common`.",
@@ -42,6 +37,9 @@ FILE_CODES: Mapping[str, str] = {
     "character or an unusual space is a warning. Remove it, or write it as an escape in double quotes: the "
     "checksum stays the same.",
     "key-not-plain": "A key is a list or a mapping. Put a text that begins with `{` or `[` in quotes.",
+    "left-list-values": "Values left a list since migrations were applied for them. Their tables stay, and "
+    "later migrations for the list do not change them. Write a migration with `drop: true` for a table that "
+    "is to go.",
     "listed-twice": "A value occurs twice in a list. Remove one of the two.",
     "lock-chain": "A line of the lock file does not follow from the line before it, for example after a "
     "manual merge. Check the order of the files, then run `icemigrate check --fix`.",
@@ -63,6 +61,8 @@ FILE_CODES: Mapping[str, str] = {
     "missing-key": "A required key is missing.",
     "missing-variable": "The project file uses `${NAME}`, but the environment variable is not set. Export "
     "it; keep secrets out of the file.",
+    "new-list-values": "A list has values for which applied migrations are not applied yet. The plan extends "
+    "these migrations: run `icemigrate apply`.",
     "no-git-base": "CI names a base to compare with, but the clone does not contain it. Fetch it: with "
     "GitHub's checkout use `fetch-depth: 0`.",
     "no-migrations": "The migrations folder is empty or missing. `icemigrate new` writes the first file.",

@@ -43,7 +43,7 @@ def finding_line(group: AlikeFindings) -> str:
 
 def note_lines(notes: Iterable[str], style: TerminalStyle) -> Iterator[str]:
     """Notes, each on a line; of equal ones the first, with the names of the others."""
-    found = [Diagnostic("note", note) for note in notes]
+    found = [Diagnostic("", note) for note in notes]
     for group in alike_findings(found, shows_all=style.details):
         others = f" ({others_text(group.others, 'other', display.one_line)})" if group.others else ""
         yield f"{display.note_line(group.findings[0].message)}{others}"

@@ -57,6 +57,7 @@ def plan_document(result: PlanResult) -> Document:
         "diagnostics": redact_document([_diagnostic(d) for d in result.diagnostics]),
     }
     if result.old_partition_tables:
+        # Named otherwise than the field: the key is kept for compatibility.
         document["lying_old"] = _plain(result.old_partition_tables)
     if result.table_by_table:
         document["table_by_table"] = redact_document(_plain(result.table_by_table))
