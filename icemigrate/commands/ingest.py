@@ -16,7 +16,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
 from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.batch_result import BatchResult
-from icemigrate.pipeline.batch_start import BatchStart
+from icemigrate.pipeline.batch_trigger import BatchTrigger
 from icemigrate.pipeline.ingest_settings import IngestSettings
 from icemigrate.pipeline.ingest_stream import ingest
 from icemigrate.pipeline.kafka_records import kafka_packages
@@ -36,6 +36,9 @@ from icemigrate.table_data.table_session import TableSession, open_tables
 from icemigrate.wal.log_folder import LogError, create_folder
 from icemigrate.wal.log_lock import lock_log
 from icemigrate.wal.storage_path import AnyPath, StoragePath
+
+_LARGEST_MERGED_BATCH = 2**30
+"""In bytes of segments, where ``min_batch_bytes`` is not more."""
 
 
 class IngestRequest(Frozen):
@@ -142,13 +145,13 @@ def ingest_settings(
         checkpoint,
         tables,
         quarantine,
-        limit=BatchLimit(given.segments_per_batch, given.batch_bytes),
+        limit=_batch_limit(given),
         interval_s=request.interval_s,
         retention_s=retention_s if request.retention_s is None else request.retention_s,
         sources=tuple(one for one in sources if isinstance(one, FileSource)),
         kafka=kafka,
         sinks=_sinks(given.sinks, request),
-        start=_batch_start(given),
+        trigger=_batch_trigger(given),
     )
 
 
@@ -181,9 +184,17 @@ def storage_of(project: Project, environment: str | None) -> dict[str, str]:
     return storage_properties(choose_environment(project, environment, dict(os.environ)))
 
 
-def _batch_start(given: PipelineSettings) -> BatchStart | None:
+def _batch_limit(given: PipelineSettings) -> BatchLimit:
+    """What the project file gives; a batch that waits for a size is not cut by a number of segments."""
+    size, least = given.batch_bytes, given.min_batch_bytes
+    if size is None and least is not None:
+        size = max(least, _LARGEST_MERGED_BATCH)
+    return BatchLimit(given.segments_per_batch, size)
+
+
+def _batch_trigger(given: PipelineSettings) -> BatchTrigger | None:
     size = given.min_batch_bytes
-    return None if size is None else BatchStart(size, given.max_batch_delay.total_seconds())
+    return None if size is None else BatchTrigger(size, given.max_batch_delay.total_seconds())
 
 
 def _sinks(given: SinkChoice, request: IngestRequest) -> SinkChoice:

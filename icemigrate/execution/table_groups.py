@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from icemigrate.diagnostics import format_count
 from icemigrate.iceberg.names import TableName
 from icemigrate.planning.stages import ChangeTable
-from icemigrate.spark.publish_creations import GROUP_SIZE, CreationPublisher, NewTable
+from icemigrate.spark.publish_creations import NEW_TABLES_PER_GROUP, CreationPublisher, NewTable
 
 if TYPE_CHECKING:
     from icemigrate.execution.migration_run import MigrationRun
@@ -64,7 +64,7 @@ class TableGroups:
         run, publisher = self.run, self.run.publisher.creations
         if publisher is None or not publisher.takes(stage.table):
             return False
-        stages = [*islice(self._new_tables(stage, publisher), GROUP_SIZE)]
+        stages = [*islice(self._new_tables(stage, publisher), NEW_TABLES_PER_GROUP)]
         if len(stages) < 2:
             return False
         self._create([run.opened(one) for one in stages], publisher)

@@ -154,9 +154,10 @@ def swap_outcome(swap: LocationSwap, location: str | None, read: Callable[[str],
 
 def swap_conflict(swaps: Sequence[LocationSwap]) -> CommitConflict:
     """The error of swaps that another client preceded."""
-    created = [f"`{one.name}`" for one in swaps if one.base is None]
-    if len(created) == len(swaps):
-        return CommitConflict(f"there is a table or view {', '.join(created)} already")
+    if all(one.base is None for one in swaps):
+        if len(swaps) > 1:
+            return CommitConflict(f"one of {named_tables(swaps)} exists already; nothing was written")
+        return CommitConflict(f"there is a table or view {named_tables(swaps)} already")
     return CommitConflict(f"another client changed {named_tables(swaps)} first; nothing was written")
 
 

@@ -14,12 +14,12 @@ from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.partition_columns import order_sql
 
 _TIMES = (Primitive("timestamp"), Primitive("timestamptz"))
-_WHOLE = (*map(Primitive, ("boolean", "int", "long", "date", "string")), *_TIMES)
+_IDENTITY_TYPES = (*map(Primitive, ("boolean", "int", "long", "date", "string")), *_TIMES)
 """The types whose values are partitions as they are."""
 _HOUR_US = 3_600_000_000
 
 
-def has_arrow_files(target: LoadTarget) -> bool:
+def arrow_can_write(target: LoadTarget) -> bool:
     """Whether Arrow computes the partitions of a table, and the table has no order that DuckDB sorts by."""
     return order_sql(target.order, target) is None and all(
         _is_void(target, field) or _is_known(target, field) for field in target.spec.fields
@@ -36,14 +36,14 @@ def _is_known(target: LoadTarget, field: PartitionField) -> bool:
         return False
     name, type_ = field.transform.name, line[0].type
     if name == "identity":
-        return type_ in _WHOLE
+        return type_ in _IDENTITY_TYPES
     return name in _TRANSFORMS and (type_ in _TIMES or (type_ == Primitive("date") and name != "hour"))
 
 
 def by_partition(rows: Any, target: LoadTarget) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The rows of each partition, with its values as a manifest has them.
 
-    :param rows: ``pyarrow.Table`` with the columns of a table that :func:`has_arrow_files`.
+    :param rows: ``pyarrow.Table`` with the columns of a table that Arrow can write.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

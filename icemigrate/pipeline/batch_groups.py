@@ -13,7 +13,7 @@ from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.metadata_parts import layout_of
 from icemigrate.iceberg.table_properties import BATCH_PROPERTY
-from icemigrate.metadata_engine.table_store import CommitRefused, TableCommit
+from icemigrate.metadata_engine.table_store import CommitConflict, CommitRefused, TableCommit
 from icemigrate.pipeline.batch_commit import TableBatch, counted_entries, is_committed
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries
@@ -42,7 +42,7 @@ def commit_together(
 ) -> dict[TableKey, TableBatch]:
     """Commit the files of several tables in one transaction, each as ``commit_table`` does.
 
-    If the catalog refuses it, because another client was faster on one table, each half is tried again.
+    If another client was faster on one table, each half is tried again.
 
     :param groups: the results of all tasks for each table.
     :returns: the committed tables; the others have not changed, and their files remain.
@@ -61,6 +61,8 @@ def commit_together(
         if error.keeps_files:
             raise
         _discard(session, prepared)
+        if not isinstance(error, CommitConflict):
+            return {}  # the commit of each table alone reports it
         rest, half = [one.results for one in prepared], len(prepared) // 2
         return {
             **commit_together(session, batch, rest[:half]),

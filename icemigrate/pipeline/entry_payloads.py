@@ -17,9 +17,6 @@ from icemigrate.pipeline.segment_entries import missing_segment
 from icemigrate.wal.log_folder import LogError, open_sealed
 from icemigrate.wal.storage_path import AnyPath
 
-_LARGEST_READ = 2**30
-"""In bytes: the operating system may return less than a call asks for."""
-
 
 class EntryPayloads:
     """Reads payloads; the segment that was read last is open.
@@ -58,7 +55,7 @@ class EntryPayloads:
                 self.close()
                 self._number = open_sealed(path)
                 self._name = name
-            found = os.pread(self._number, min(size, _LARGEST_READ), at)
+            found = _read_up_to(self._number, size, at)
         except FileNotFoundError:
             raise missing_segment(path) from None
         except OSError as error:
@@ -72,6 +69,15 @@ class EntryPayloads:
                 "restore the segment: the next run repeats its batch",
             )
         return found
+
+
+def _read_up_to(number: int, size: int, at: int) -> bytes:
+    """So many bytes of an open file, or fewer at its end; one call of the operating system may give fewer."""
+    parts = list[bytes]()
+    while size and (part := os.pread(number, size, at)):
+        parts.append(part)
+        size, at = size - len(part), at + len(part)
+    return b"".join(parts)
 
 
 @contextmanager

@@ -13,13 +13,12 @@ from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.parquet_metrics import describe_data_file
 from icemigrate.metadata_engine.table_store import FileStore
-from icemigrate.pipeline.arrow_partitions import by_partition, has_arrow_files
+from icemigrate.pipeline.arrow_partitions import arrow_can_write, by_partition
 from icemigrate.pipeline.batch_commit import TableBatch, commit_table
 from icemigrate.pipeline.batch_groups import commit_together
 from icemigrate.pipeline.row_group_files import LARGEST_FILE, EncodedFile, RowGroupFiles
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries
-from icemigrate.pipeline.telemetry_arrow import UnsuitableTable
 from icemigrate.system.worker_threads import SERVER_THREADS, run_in_threads
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
@@ -65,7 +64,7 @@ class IcebergWriter:
 
     def write(self, rows: Any) -> None:
         """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
-        if self._open is None and has_arrow_files(self.target):
+        if self._open is None and arrow_can_write(self.target):
             size = whole_number(self.target.properties.get("write.target-file-size-bytes"))
             self._open = RowGroupFiles(
                 self.target.columns,
@@ -79,16 +78,8 @@ class IcebergWriter:
             if sum(one.nbytes for one in self._unsorted) >= _LARGEST_SORT:
                 self._write_sorted()
             return
-        import pyarrow as pa
-
-        try:
-            for partition, part in by_partition(rows, self.target):
-                self._open.add(partition, part)
-        except pa.ArrowInvalid:
-            # Arrow's text can have values of the tenant.
-            raise UnsuitableTable(
-                "a field inside a column is required, and rows have no value of it"
-            ) from None
+        for partition, part in by_partition(rows, self.target):
+            self._open.add(partition, part)
 
     def complete(self) -> None:
         """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
@@ -104,8 +95,10 @@ class IcebergWriter:
 
         rows, self._unsorted = pa.concat_tables(self._unsorted), []
         self._db.connection.register("telemetry", rows)
-        files = write_parquet(self._db, "SELECT * FROM telemetry", self.target, is_checked=True)
-        self._db.connection.unregister("telemetry")
+        try:
+            files = write_parquet(self._db, "SELECT * FROM telemetry", self.target, is_checked=True)
+        finally:
+            self._db.connection.unregister("telemetry")
         self._written += copy_to_table(files, self.target, self._files)
 
     def _add_file(self, partition: tuple[Any, ...], file: EncodedFile) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_limit import BatchLimit
-from icemigrate.pipeline.batch_start import BatchStart
+from icemigrate.pipeline.batch_trigger import BatchTrigger
 from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.project.telemetry_sources import FileSource, KafkaSource
 from icemigrate.project.tenant_tables import TenantTables
@@ -24,7 +24,7 @@ class IngestSettings(Frozen):
     :param sources: of telemetry that the run copies into the log.
     :param kafka: sources of telemetry that the stream reads beside the log.
     :param sinks: where the rows of each tenant go.
-    :param start: what starts a batch of a run with an interval; ``None`` for all that waits.
+    :param trigger: what starts a batch of a run with an interval; ``None`` for all that waits.
     """
 
     log: AnyPath
@@ -37,4 +37,4 @@ class IngestSettings(Frozen):
     sources: tuple[FileSource, ...] = ()
     kafka: tuple[KafkaSource, ...] = ()
     sinks: SinkChoice = SinkChoice()
-    start: BatchStart | None = None
+    trigger: BatchTrigger | None = None

@@ -18,7 +18,7 @@ from icemigrate.errors import CatalogError, EngineError
 from icemigrate.frozen import replace
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
-from icemigrate.pipeline.batch_start import StreamsWhenDue, WaitingLog
+from icemigrate.pipeline.batch_trigger import TriggeredStreams, WaitingLog
 from icemigrate.pipeline.checkpoint_copy import StreamCheckpoint, stream_checkpoint
 from icemigrate.pipeline.collected_segments import collect
 from icemigrate.pipeline.created_tables import CreatedTables, CreateTables, create_none, without_paused
@@ -136,7 +136,7 @@ def _drain(
     batches.source = _source(settings)
     if settings.interval_s is None and batches.is_drained():
         return 0
-    start = _start if settings.start is None or settings.interval_s is None else _start_when_due
+    start = _start if settings.trigger is None or settings.interval_s is None else _start_when_due
     query = start(spark, settings, batches)
     try:
         removed = _watch(query, settings, stopping, batches)
@@ -230,18 +230,18 @@ def _start(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> 
     )
 
 
-def _start_when_due(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> StreamsWhenDue:
+def _start_when_due(spark: SparkSession, settings: IngestSettings, batches: _Batches) -> TriggeredStreams:
     """Start streams that end, whenever a batch is due."""
-    assert settings.start is not None, "the caller checks it"
+    assert settings.trigger is not None, "the caller checks it"
     assert settings.interval_s is not None, "the caller checks it"
 
     def start() -> Any:
         batches.source = _source(settings)
         return _start(spark, replace(settings, interval_s=None), batches)
 
-    waiting = WaitingLog(settings.log, settings.checkpoint, settings.start, bool(settings.kafka))
+    waiting = WaitingLog(settings.log, settings.checkpoint, settings.trigger, bool(settings.kafka))
     end = partial(_end, batches=batches)
-    return StreamsWhenDue(waiting, settings.interval_s, start, batches.is_drained, end)
+    return TriggeredStreams(waiting, settings.interval_s, start, batches.is_drained, end)
 
 
 class _Batches:
@@ -316,7 +316,9 @@ class _Batches:
             if stream != self._streams:
                 raise EngineError("the stream of this batch has ended", "run the command again")
             try:
-                self._on_batch(self._run(segments, number))
+                with convert_java_errors():
+                    done = self._run(segments, number)
+                self._on_batch(done)
                 self._done = number
             except Exception as error:
                 self.failure = error

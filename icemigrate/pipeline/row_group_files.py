@@ -13,6 +13,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import FieldPath
 from icemigrate.iceberg.types import Field, Fixed, List, Map, children, is_nested
 from icemigrate.metadata_engine.parquet_metrics import count_arrow_nans
+from icemigrate.pipeline.telemetry_arrow import UnsuitableTable
 
 LARGEST_FILE = 32 * 1024 * 1024
 """In bytes, as they are encoded: about 256 MiB of telemetry in memory."""
@@ -62,7 +63,7 @@ class RowGroupFiles(Generic[Key]):
         """Add rows to the file of a key, as one row group.
 
         :param rows: ``pyarrow.Table``.
-        :raises pyarrow.ArrowInvalid: a field that requires a value has none.
+        :raises UnsuitableTable: a field that requires a value has none.
         """
         if key not in self._open:
             if len(self._open) == _MOST_OPEN:
@@ -109,7 +110,14 @@ class _OpenFile:
         return int(self._stream.tell())
 
     def add(self, rows: Any) -> None:
-        self._writer.write_table(rows, row_group_size=rows.num_rows)
+        import pyarrow as pa
+
+        try:
+            self._writer.write_table(rows, row_group_size=rows.num_rows)
+        except pa.ArrowInvalid:
+            # Arrow's text can have values of the tenant.
+            reason = "a field inside a column is required, and rows have no value of it"
+            raise UnsuitableTable(reason) from None
         self._rows += rows.num_rows
         for path, count in count_arrow_nans(self._columns, rows).items():
             self._nan_counts[path] = self._nan_counts.get(path, 0) + count

@@ -17,7 +17,7 @@ from icemigrate.pipeline.batch_result import PhaseClock
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries
 
-GROUP_SIZE = 128
+TABLES_PER_COMMIT = 128
 """The most tables that are published at once: their metadata is in memory."""
 
 
@@ -71,10 +71,10 @@ def publish_all(
     """
     groups = by_table(results)
     tried = [group for group in groups if (group[0].tenant, group[0].kind) not in paused]
-    for first in range(0, len(tried) if len(tried) > 1 else 0, GROUP_SIZE):
+    for first in range(0, len(tried) if len(tried) > 1 else 0, TABLES_PER_COMMIT):
         with clock.phase("commit tables"):
             for sink in sinks:
-                sink.publish_together(batch, tried[first : first + GROUP_SIZE])
+                sink.publish_together(batch, tried[first : first + TABLES_PER_COMMIT])
     done = list[TableBatch]()
     for group in groups:
         is_paused = (group[0].tenant, group[0].kind) in paused

@@ -57,6 +57,10 @@ def pipeline_mistakes(content: YamlMapping) -> Iterator[Diagnostic]:
     if node.get("batch_bytes") is not None and (segments := node.get("segments_per_batch")) is not None:
         message = "`segments_per_batch` and `batch_bytes` are two limits of a batch"
         yield Diagnostic("conflicting-keys", message, segments.place, "remove one of the two")
+    elif node.get("min_batch_bytes") is not None and (segments := node.get("segments_per_batch")) is not None:
+        message = "`segments_per_batch` limits a batch that `min_batch_bytes` starts by its bytes"
+        hint = "remove `segments_per_batch`, or write `batch_bytes` instead"
+        yield Diagnostic("conflicting-keys", message, segments.place, hint)
     yield from _start_mistakes(node)
 
 

@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -128,6 +128,12 @@ _NO_SUCH_FIELD = '"org.apache.iceberg.Schema.findField(String)" is null'
 """Iceberg 1.12's message (:mod:`icemigrate.iceberg.validation.table_rules`)."""
 
 
+_PYTHON_ERROR = re.compile(
+    r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+((?:\w+\.)*\w+)(?:: (.+))?$", re.M
+)
+"""The end of a stack of Python in a Spark task: the class of the error, and the first line of its text."""
+
+
 class JavaCause(Frozen):
     """One exception of a chain.
 
@@ -187,6 +193,8 @@ def to_engine_error(error: BaseException) -> EngineError:
         if fault is None:
             raise
         return fault
+    if (in_task := _python_task_error(chain)) is not None:
+        return in_task
     described = [cause for cause in chain if cause.message.strip()]
     message = spark_error_summary(described[-1].message) if described else chain[-1].kind
     if is_state_unknown(error):
@@ -213,6 +221,17 @@ def to_engine_error(error: BaseException) -> EngineError:
     if is_commit_conflict(error):
         return EngineError(f"another writer changed the table: {message}", "plan again")
     return EngineError(message)
+
+
+def _python_task_error(chain: Sequence[JavaCause]) -> EngineError | None:
+    """The error that Python code of a Spark task raised; ``None`` where the chain has none."""
+    for cause in reversed(chain):
+        if cause.kind.endswith("PythonException") and (found := _PYTHON_ERROR.findall(cause.message)):
+            kind, text = found[-1]
+            is_own = kind.startswith("icemigrate.") and text
+            message = text if is_own else f"a task of Spark failed: {kind.rpartition('.')[2]}: {text}"
+            return EngineError(message, "remove the cause, and run the command again")
+    return None
 
 
 def _java_errors() -> tuple[type[Exception], ...]:

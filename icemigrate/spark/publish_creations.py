@@ -21,7 +21,7 @@ from icemigrate.spark.publish import apply_step, empty_table, first_state
 from icemigrate.spark.statement_events import Listener, statement_announcer
 from icemigrate.system.activity import activity
 
-GROUP_SIZE = 256
+NEW_TABLES_PER_GROUP = 256
 """The most tables of a group, whose metadata is in memory at once."""
 
 

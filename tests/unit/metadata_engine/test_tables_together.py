@@ -190,7 +190,7 @@ def test_a_faster_writer_of_one_table_repeats_all_changes(lake: Lake) -> None:
 def test_new_tables_are_created_in_groups(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.apply()
     lake.sent.clear()
-    monkeypatch.setattr(table_groups, "GROUP_SIZE", 3)
+    monkeypatch.setattr(table_groups, "NEW_TABLES_PER_GROUP", 3)
     new = NAMES[3:10]
     lake.write(3, new, "a")
     lake.apply()
@@ -221,7 +221,7 @@ def test_one_commit_makes_a_new_table_as_several_do(lake: Lake, monkeypatch: pyt
     for version, size in ((3, 256), (4, 1)):
         path = lake.project.root / "migrations" / f"{version:04}_new.yaml"
         path.write_text(text.replace("new$", f"new{version}_$"), encoding="utf-8")
-        monkeypatch.setattr(table_groups, "GROUP_SIZE", size)
+        monkeypatch.setattr(table_groups, "NEW_TABLES_PER_GROUP", size)
         lake.apply()
         made.append(lake.table(TableName.parse(f"db.new{version}_1")).json)
     together, alone = made
@@ -258,7 +258,7 @@ def test_a_creation_that_dies_is_finished_or_undone(
     lake.sent.clear()
     new = NAMES[3:9]
     lake.write(3, new, "a")
-    monkeypatch.setattr(table_groups, "GROUP_SIZE", 2)
+    monkeypatch.setattr(table_groups, "NEW_TABLES_PER_GROUP", 2)
     setattr(lake, "after" if is_made else "before", die)
     with pytest.raises(Killed):
         lake.apply()

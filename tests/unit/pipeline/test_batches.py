@@ -424,6 +424,16 @@ def test_the_tables_of_a_batch_are_committed_in_one_transaction(transactions: Tr
     assert transactions.files() == before + 3 * 4
 
 
+def test_a_transaction_that_is_refused_is_not_halved(transactions: Transactions) -> None:
+    def refuse() -> None:
+        raise CommitRefused("the disk is full")
+
+    transactions.before = refuse
+    assert transactions.run() == [None] * 4
+    assert transactions.sent == [list(TENANTS), *([tenant] for tenant in TENANTS)]
+    assert transactions.rows() == [1] * 4
+
+
 def test_a_table_on_which_another_client_is_faster_does_not_stop_the_others(
     transactions: Transactions,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,6 +44,17 @@ def test_payloads_are_those_of_the_decoded_segments(tmp_path: Path) -> None:
         found = [{**entry, "payload_at": None, "payload_size": None} for entry in entries]
     assert found == [row for batch in segment_batches(contents) for row in batch.to_pylist()]
     assert {b"", b"x" * 10, b"acmeacme"} < {entry["payload"] for entry in found}
+
+
+def test_a_payload_that_the_system_gives_in_pieces_is_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, read = tmp_path / "1.wal", os.pread
+    segment(path)
+    placed = list(entry_batches([pa.record_batch([pa.array([f"file:{path}"])], names=["path"])]))
+    monkeypatch.setattr(os, "pread", lambda number, size, at: read(number, min(size, 3), at))
+    with entries_with_payloads(tmp_path, placed) as entries:
+        assert b"acmeacme" in {entry["payload"] for entry in entries}
 
 
 def test_a_segment_that_is_missing_or_shorter_ends_the_batch(tmp_path: Path) -> None:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from icemigrate.errors import EngineError
 from icemigrate.iceberg.arrow_types import arrow_schema
 from icemigrate.iceberg.types import Field, Primitive
 from icemigrate.metadata_engine.data_files import DataFile
@@ -118,7 +120,7 @@ def test_files_are_those_that_duckdb_writes(
     session: TableSession, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files, found = write(session, f"otel.by_{number}")
-    monkeypatch.setattr(iceberg_sink, "has_arrow_files", lambda _target: False)
+    monkeypatch.setattr(iceberg_sink, "arrow_can_write", lambda _target: False)
     others, expected = write(session, f"otel.by_{number}")
     assert repr(found) == repr(expected)
     assert len(found) == 12
@@ -147,6 +149,38 @@ def test_a_required_field_inside_a_column_lacks_a_value(session: TableSession) -
             writer.write(
                 pa.Table.from_pylist([{"links": [{"name": "secret"}]}], arrow_schema(target.columns))
             )
+
+
+def test_a_file_that_duckdb_refuses_leaves_no_view(
+    session: TableSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_args: Any, **_options: Any) -> None:
+        raise EngineError("no space left on device")
+
+    monkeypatch.setattr(iceberg_sink, "arrow_can_write", lambda _target: False)
+    monkeypatch.setattr(iceberg_sink, "write_parquet", refuse)
+    target = load_target(session.load("otel.by_0"))
+    with open_load_database() as db:
+        writer = IcebergWriter(lambda: target, db, session.store.files)
+        writer.write(pa.Table.from_pylist([], arrow_schema(target.columns)))
+        with pytest.raises(EngineError, match="no space left"):
+            writer.complete()
+        with pytest.raises(duckdb.CatalogException):
+            db.connection.execute("SELECT * FROM telemetry")
+
+
+def test_an_error_of_arrow_elsewhere_is_no_missing_value(
+    session: TableSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_args: Any) -> None:
+        raise pa.ArrowInvalid("a defect")
+
+    monkeypatch.setattr(iceberg_sink, "by_partition", refuse)
+    target = load_target(session.load("otel.by_0"))
+    with open_load_database() as db, pytest.raises(pa.ArrowInvalid, match="a defect"):
+        IcebergWriter(lambda: target, db, session.store.files).write(
+            pa.Table.from_pylist([], arrow_schema(target.columns))
+        )
 
 
 def test_open_files_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from icemigrate.commands.ingest import IngestRequest, ingest_settings
 from icemigrate.errors import ExitCode, UsageError
 from icemigrate.iceberg.names import TableName
 from icemigrate.pipeline.batch_limit import BatchLimit
-from icemigrate.pipeline.batch_start import BatchStart
+from icemigrate.pipeline.batch_trigger import BatchTrigger
 from icemigrate.project import Project, read_project
 from icemigrate.project.project_values import PipelineSettings
 from icemigrate.wal import EntryKind, Writer
@@ -86,6 +86,11 @@ pipeline:
         ("{min_batch_bytes: 9, batch_bytes: 8}", "conflicting-keys", "is more than a batch has"),
         ("{min_batch_bytes: 9, max_batch_delay: 10m}", "conflicting-keys", "than the health check allows"),
         ("{min_batch_bytes: 9, health_limit: 1m}", "conflicting-keys", "than the health check allows"),
+        (
+            "{min_batch_bytes: 9, segments_per_batch: 1}",
+            "conflicting-keys",
+            "`min_batch_bytes` starts by its",
+        ),
         ("{metrics_address: here}", "bad-format", "`here` is not the address of a server"),
         ("{health_limit: soon}", "bad-format", "duration"),
         ("{tables: {}}", "empty-value", "must not be empty"),
@@ -120,11 +125,18 @@ def test_the_bytes_of_a_batch_replace_the_number_of_segments() -> None:
 
 
 def test_what_starts_a_batch() -> None:
-    assert ingest_settings(project(WRITTEN), IngestRequest()).start is None
-    found = ingest_settings(project(f"{WRITTEN}  min_batch_bytes: 1000\n"), IngestRequest())
-    assert found.start == BatchStart(1000, 60)
-    written = f"{WRITTEN}  min_batch_bytes: 1000\n  max_batch_delay: 90s\n"
-    assert ingest_settings(project(written), IngestRequest()).start == BatchStart(1000, 90)
+    assert ingest_settings(project(WRITTEN), IngestRequest()).trigger is None
+    without_limit = WRITTEN.replace("  segments_per_batch: 8\n", "")
+    found = ingest_settings(project(f"{without_limit}  min_batch_bytes: 1000\n"), IngestRequest())
+    assert (found.trigger, found.limit.size) == (BatchTrigger(1000, 60), 2**30)
+    found = ingest_settings(project(f"{without_limit}  min_batch_bytes: {2**31}\n"), IngestRequest())
+    assert found.limit.size == 2**31
+    found = ingest_settings(
+        project(f"{without_limit}  min_batch_bytes: 10\n  batch_bytes: 20\n"), IngestRequest()
+    )
+    assert found.limit.size == 20
+    written = f"{without_limit}  min_batch_bytes: 1000\n  max_batch_delay: 90s\n"
+    assert ingest_settings(project(written), IngestRequest()).trigger == BatchTrigger(1000, 90)
 
 
 def test_options_replace_the_keys() -> None:

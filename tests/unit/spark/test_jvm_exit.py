@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TypeAlias
@@ -13,7 +14,13 @@ import pyspark
 import pytest
 
 from icemigrate.errors import EngineError
-from icemigrate.spark.java_errors import convert_java_errors, convert_jvm_exit_errors, jvm_exit_error
+from icemigrate.spark.java_errors import (
+    convert_java_errors,
+    convert_jvm_exit_errors,
+    jvm_exit_error,
+    to_engine_error,
+)
+from icemigrate.wal.log_folder import LogError
 
 Process: TypeAlias = "subprocess.Popen[bytes]"
 SHOWN = [
@@ -75,3 +82,24 @@ def test_a_jvm_of_another_process_is_asked_by_its_port(monkeypatch: pytest.Monke
     monkeypatch.setattr(pyspark.SparkContext, "_gateway", SimpleNamespace(gateway_parameters=nowhere))
     with pytest.raises(EngineError, match="Spark's JVM exited"), convert_jvm_exit_errors():
         raise AttributeError("'NoneType' object has no attribute 'sc'")
+
+
+class PythonException(Exception):
+    """As PySpark names the error of a task."""
+
+
+@pytest.mark.parametrize(
+    ("raised", "message"),
+    [
+        (LogError("the segment 1.wal is missing or empty"), "the segment 1.wal is missing or empty"),
+        (KeyError("payload"), "a task of Spark failed: KeyError: 'payload'"),
+    ],
+)
+def test_an_error_in_a_task_of_spark_is_one_sentence(raised: Exception, message: str) -> None:
+    try:
+        raise raised
+    except Exception:
+        stack = traceback.format_exc()
+    error = PythonException(f"An exception was thrown from the Python worker.\n{stack}\n\tat Spark.run(1)")
+    found = to_engine_error(error)
+    assert (found.message, found.hint) == (message, "remove the cause, and run the command again")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from icemigrate.errors import EngineError
-from icemigrate.pipeline.batch_start import BatchStart, StreamsWhenDue, WaitingLog
+from icemigrate.pipeline.batch_trigger import BatchTrigger, TriggeredStreams, WaitingLog
 from icemigrate.wal import EntryKind, Writer
 from icemigrate.wal.log_folder import SegmentFile
 
-START = BatchStart(100, 60)
+START = BatchTrigger(100, 60)
 HOUR_S = 3600
 
 
@@ -32,7 +32,7 @@ def segment(size: int, sealed_s: float) -> SegmentFile:
         ((segment(1, 9999),), 60, True),
     ],
 )
-def test_a_batch_starts_by_size_or_by_age(
+def test_a_batch_triggers_by_size_or_by_age(
     waiting: tuple[SegmentFile, ...], waits_for_s: float, is_due: bool
 ) -> None:
     assert START.is_due(waiting, waits_for_s, 1000) is is_due
@@ -47,7 +47,7 @@ class Log:
             (self.checkpoint / name).mkdir(parents=True)
 
     def waiting(self, size: int = 10**9, has_topics: bool = False) -> WaitingLog:
-        start = BatchStart(size, HOUR_S)
+        start = BatchTrigger(size, HOUR_S)
         return WaitingLog(self.folder, self.checkpoint, start, has_topics, lambda: self.now_s)
 
     def write(self) -> None:
@@ -143,8 +143,8 @@ class Streams:
     def stop(self) -> None:
         self.events.append("stop")
 
-    def merged(self, waiting: WaitingLog, interval_s: float) -> StreamsWhenDue:
-        return StreamsWhenDue(
+    def merged(self, waiting: WaitingLog, interval_s: float) -> TriggeredStreams:
+        return TriggeredStreams(
             waiting, interval_s, self.start, lambda: self.is_drained, self.end, lambda _: self._sleep()
         )
 

@@ -17,7 +17,7 @@ from icemigrate.wal.log_folder import SegmentFile, sealed_files
 from icemigrate.wal.storage_path import AnyPath
 
 
-class BatchStart(Frozen):
+class BatchTrigger(Frozen):
     """What starts a batch.
 
     :param size: of the segments that wait, in bytes.
@@ -53,13 +53,13 @@ class WaitingLog:
         self,
         log: AnyPath,
         checkpoint: AnyPath,
-        start: BatchStart,
+        trigger: BatchTrigger,
         has_topics: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._log, self._checkpoint, self._start = log, checkpoint, start
+        self._log, self._checkpoint, self._trigger = log, checkpoint, trigger
         self._has_topics, self._clock = has_topics, clock
-        self._since_s = clock() - start.delay_s
+        self._since_s = clock() - trigger.delay_s
 
     def is_due(self) -> bool:
         """Whether a batch starts now; one that was interrupted does.
@@ -73,11 +73,11 @@ class WaitingLog:
         drained = frozenset(drained_segments(self._log, self._checkpoint, complete))
         waiting = [one for one in sealed_files(self._log) if one.path not in drained]
         waits_for_s = self._clock() - self._since_s
-        if self._has_topics and waits_for_s >= self._start.delay_s:
+        if self._has_topics and waits_for_s >= self._trigger.delay_s:
             return True
         if not waiting and not self._has_topics:
             self._since_s = self._clock()
-        return self._start.is_due(waiting, waits_for_s, time.time())
+        return self._trigger.is_due(waiting, waits_for_s, time.time())
 
     def drained(self) -> None:
         """Note that everything is drained."""
@@ -96,7 +96,7 @@ class Stream(Protocol):
         ...
 
 
-class StreamsWhenDue:
+class TriggeredStreams:
     """Streams that run whenever a batch is due; to its caller, they are one stream that goes on.
 
     :param waiting: says when a batch is due.
