@@ -29,6 +29,7 @@ from icemigrate.iceberg.names import TableName
 from icemigrate.metadata_engine.apply_updates import InvalidUpdate
 from icemigrate.metadata_engine.engine import MetadataEngine
 from icemigrate.metadata_engine.file_stores import TableFiles
+from icemigrate.metadata_engine.location_swaps import LocationSwap, swap_conflict
 from icemigrate.metadata_engine.sql_table_store import SqlTableStore
 from icemigrate.metadata_engine.sqlite_store import open_sqlite_store
 from icemigrate.metadata_engine.table_commit import CommitDraft
@@ -499,3 +500,12 @@ def test_new_tables_of_a_server_are_created_by_several_requests_at_once(
             assert "icemigrate-market-0001" in json["refs"]
         rollback(project, plan_rollback(project).plan)
         assert not {name for name in server.tables if name.namespace == ("db",)}
+
+
+def test_a_conflict_of_many_new_tables_names_few() -> None:
+    after = StoredTable("", {})
+    swaps = [LocationSwap(TableName(("db",), f"t{number}"), None, after) for number in range(256)]
+    assert "there is a table or view `db.t0` already" in swap_conflict(swaps[:1]).message
+    found = swap_conflict(swaps).message
+    assert found.startswith("one of `db.t0`, `db.t1`, ")
+    assert found.endswith("`db.t9` and 246 more exists already; nothing was written")
