@@ -75,8 +75,12 @@ def column_assignments(
     for text in values:
         name, expression = _read(param, parse_assignment, text)
         if not expression:
+            is_empty = text.endswith("=")
             raise UsageError(
-                f"`--set`: `{text}` is not `COLUMN=EXPRESSION`", "write it like `amount=amount * 2`"
+                f"`--set`: `{text}` is not `COLUMN=EXPRESSION`",
+                "write an expression after `=`; an empty text is `''`"
+                if is_empty
+                else "write it like `amount=amount * 2`",
             )
         if name in found:
             raise UsageError(f"`--set`: column `{name}` is set twice", "remove one of the two")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display
 from icemigrate.render.terminal_style import TerminalStyle
@@ -28,7 +30,8 @@ def create_table_text(result: CreateTableResult, style: TerminalStyle) -> str:
             style.dim("Each type fits all values of the file; `--schema` with YAML sets other types.")
         )
     if result.done:
-        hint = f"No migration declares it: `icemigrate import {name}` writes one that does."
+        word = shlex.quote(display.one_line(result.table))
+        hint = f"No migration declares it: `icemigrate import {word}` writes one that does."
         lines.append(style.dim(hint))
     return "\n".join(lines) + "\n"
 

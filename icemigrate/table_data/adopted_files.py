@@ -78,7 +78,7 @@ def file_problem(path: Path, message: str, hint: str | None = None) -> Diagnosti
 def find_files(path: Path) -> FoundFiles:
     """The files of a path: itself, or all files below it.
 
-    :raises UsageError: there is nothing at the path, or a folder cannot be read.
+    :raises UsageError: there is no file at the path, or a folder cannot be read.
     """
     try:
         root = path.resolve(strict=True)
@@ -96,6 +96,10 @@ def find_files(path: Path) -> FoundFiles:
         raise UsageError(
             f"`{error.filename or root}` cannot be read: {os_error_reason(error)}", "check its permissions"
         ) from error
+    if not found:
+        raise UsageError(
+            f"there is no Parquet file in the folder `{root}`", "give a Parquet file or a folder"
+        )
     files = [one for one in found if isinstance(one, AdoptedFile)]
     problems = [one for one in found if isinstance(one, Diagnostic)]
     return FoundFiles(root, tuple(files), (*problems, *_second_names(files)))

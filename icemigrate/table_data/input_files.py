@@ -143,6 +143,8 @@ def _paths(pattern: str) -> Iterator[tuple[str, Path]]:
 
 
 def _readable(path: Path, shown: str, folder: Path, data_format: str | None) -> InputFile:
+    if not shown:
+        raise UsageError("the name of a file of data is empty", "name a file, or `-` for standard input")
     if path.is_dir():
         raise UsageError(
             f"`{shown}` is a folder", f"name its files, for example `{shown.rstrip('/')}/*.parquet`"

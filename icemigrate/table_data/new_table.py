@@ -80,7 +80,8 @@ def require_creatable(session: TableSession, declared: TableName, table: Table, 
     name = session.environment.names.table(declared)
     if session.find(declared) is not None:
         raise UsageError(
-            f"table `{declared}` exists already", "drop it first, or give the new table another name"
+            f"table `{declared}` exists already",
+            "give the new table another name, or add rows with `icemigrate table insert`",
         )
     made = CreateTable(name, replace(table, name=name)).apply(table)
     # One commit needs none of the specs and orders that statements make on the way.

@@ -213,7 +213,7 @@ def _require_own_files(tables: TableSession, table: CurrentTable) -> None:
     if not is_gc_enabled(table.metadata["properties"]):
         raise IcemigrateError(
             f"`{GC_ENABLED_PROPERTY}` of table `{table.declared}` is false: its files may not be deleted",
-            "other tables may use its files; set the property to true if none does",
+            "other tables may use its files; if none does, set the property to true in a migration",
         )
     if reason := shared_files_reason(tables.environment.catalog, table.name):
         raise IcemigrateError(f"files of table `{table.declared}` may not be deleted: {reason}")

@@ -71,7 +71,7 @@ def type_hint(node: YamlNode, types: frozenset[str], rule: SchemaRule, key: str)
         plain = _BOOLEAN_WORDS[word]
         return f"write `{plain}`" if word != plain else f"write `{plain}` without quotes"
     if "integer" in types and any(character.isdigit() for character in node.text):
-        return "write it in plain decimal digits, without quotes"
+        return "write decimal digits, without a unit and quotes"
     if "string" in types and not isinstance(node.value, str) and node.text:
         return _quoted(node.text, rule)
     if types == {"array"} and node.text and _takes_text(rule.items):
