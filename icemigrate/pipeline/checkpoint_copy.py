@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from threading import Lock
 
-from icemigrate.errors import EngineError, os_error_reason
+from icemigrate.errors import EngineError
 from icemigrate.pipeline.stream_checkpoint import SOURCE_FOLDER, unreadable_checkpoint, unwritable_checkpoint
 from icemigrate.wal.storage_path import AnyPath, StoragePath
 
@@ -53,7 +53,7 @@ class CheckpointCopy(StreamCheckpoint):
                 self._saved.add(name)
         except OSError as error:
             self.close()
-            raise unreadable_checkpoint(remote, os_error_reason(error)) from error
+            raise unreadable_checkpoint(remote, error) from error
 
     def save(self) -> None:
         """Write new files to the storage, and remove those that Spark removed.

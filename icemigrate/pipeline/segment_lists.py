@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from icemigrate.errors import EngineError, os_error_reason
+from icemigrate.errors import EngineError
 from icemigrate.pipeline.stream_checkpoint import unreadable_checkpoint, unwritable_checkpoint
 from icemigrate.wal.storage_path import AnyPath, replace_file
 
@@ -45,7 +45,7 @@ class SegmentLists:
                     continue  # it was merged into another one meanwhile
             return self._read()
         except OSError as error:
-            raise unreadable_checkpoint(self._checkpoint, os_error_reason(error)) from error
+            raise unreadable_checkpoint(self._checkpoint, error) from error
         except msgspec.DecodeError as error:
             raise unreadable_checkpoint(self._checkpoint, "a list of segments is damaged") from error
 

@@ -36,7 +36,7 @@ def stream_id(checkpoint: AnyPath) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
+        raise unreadable_checkpoint(checkpoint, error) from error
     except (ValueError, KeyError, TypeError) as error:
         raise unreadable_checkpoint(checkpoint, "`metadata` is damaged") from error
 
@@ -63,7 +63,7 @@ def _last_number(checkpoint: AnyPath, folder: str) -> int:
     except FileNotFoundError:
         return -1
     except OSError as error:
-        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
+        raise unreadable_checkpoint(checkpoint, error) from error
     return max((int(name) for name in names if name.isdigit()), default=-1)
 
 
@@ -86,7 +86,7 @@ def complete_segments(checkpoint: AnyPath, complete: int) -> frozenset[Path]:
             if entry["batchId"] <= last
         )
     except OSError as error:
-        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
+        raise unreadable_checkpoint(checkpoint, error) from error
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise unreadable_checkpoint(checkpoint, "the list of segments is damaged") from error
     return found
@@ -104,7 +104,7 @@ def require_sources(checkpoint: AnyPath, count: int) -> None:
     try:
         lines = (checkpoint / "offsets" / str(planned)).read_bytes().splitlines()
     except OSError as error:
-        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
+        raise unreadable_checkpoint(checkpoint, error) from error
     found = len(lines) - _OFFSET_HEADER
     if found != count:
         raise UsageError(
@@ -154,7 +154,7 @@ def source_number(checkpoint: AnyPath, batch: int) -> int:
         offset = (checkpoint / "offsets" / str(batch)).read_bytes().splitlines()[_OFFSET_HEADER]
         return _NO_NUMBER if offset == _NO_SEGMENTS else int(json.loads(offset)["logOffset"])
     except OSError as error:
-        raise unreadable_checkpoint(checkpoint, os_error_reason(error)) from error
+        raise unreadable_checkpoint(checkpoint, error) from error
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise unreadable_checkpoint(checkpoint, "the list of segments is damaged") from error
 
@@ -175,12 +175,19 @@ def _source_entries(path: AnyPath) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def unreadable_checkpoint(checkpoint: AnyPath, reason: str) -> EngineError:
-    """The error of a checkpoint that is damaged or cannot be read."""
-    return EngineError(
-        f"the checkpoint {checkpoint} cannot be read: {reason}",
-        "give the folder that earlier runs used, or a new one to drain the log from its beginning",
-    )
+def unreadable_checkpoint(checkpoint: AnyPath, reason: OSError | str) -> EngineError:
+    """The error of a checkpoint.
+
+    :param reason: why it cannot be read, or what is damaged.
+    """
+    if isinstance(reason, OSError):
+        reason, hint = (
+            os_error_reason(reason),
+            "check that the storage can be reached, and run the command again",
+        )
+    else:
+        hint = "give the folder that earlier runs used, or a new one to drain the log from its beginning"
+    return EngineError(f"the checkpoint {checkpoint} cannot be read: {reason}", hint)
 
 
 def unwritable_checkpoint(checkpoint: AnyPath, error: OSError) -> EngineError:

@@ -53,6 +53,8 @@ pipeline:
     metrics: "otel.${{tenant}}_metrics"
   segments_per_batch: 4
 """
+_LAST_RUNS = 5
+"""Runs that drain the rest: a storage on a busy machine can fail to answer."""
 Sums = dict[tuple[str, EntryKind], tuple[int, int]]
 """By tenant and kind: the number of items, and a sum over them modulo 2⁶⁴."""
 
@@ -175,9 +177,12 @@ def drain_and_kill(lake: Lake, load: TelemetryLoad, kills: int, seconds: float) 
         print(f"{done.total()} of {kills} kills", file=sys.stderr, flush=True)
     with lake.serving():
         _append(lake, entries, expected)
-        last = lake.start("ingest", "--retention", "1m")
-        text = output_of(last)
-        assert last.wait() == 0, text
+        for tries_left in reversed(range(_LAST_RUNS)):
+            last = lake.start("ingest", "--retention", "1m")
+            text = output_of(last)
+            if last.wait() == 0:
+                break
+            assert tries_left, text
     return expected, done
 
 
