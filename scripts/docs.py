@@ -157,7 +157,7 @@ _WITH_CATALOG_OPTIONS = {"diff": "diff --from-env"}
 """Commands that read the catalog with this option only."""
 _COLUMN_COMMANDS = ("table add-column", "table rename-column", "table drop-column")
 """Commands whose shared module reads the catalog."""
-_WITHOUT_CATALOG = ("test", "ingest status")
+_WITHOUT_CATALOG = ("test", "ingest status", "ingest propose")
 """Commands that use an environment's settings, and not its catalog."""
 _REWRITE_FILES = ("table update", "table delete", "table upsert")
 """Commands that start Spark only for rows that Python cannot write again."""

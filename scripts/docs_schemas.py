@@ -14,6 +14,7 @@ from icemigrate.diagnostics import Diagnostic
 from icemigrate.frozen import Frozen
 from icemigrate.render.json_documents import COMPUTED_FIELDS, FIELDS_FOR_PEOPLE
 from icemigrate.results.adoption_results import AdoptionResult
+from icemigrate.results.attribute_results import ProposeResult
 from icemigrate.results.column_results import ColumnChangesResult
 from icemigrate.results.command_results import (
     ApplyResult,
@@ -62,6 +63,7 @@ RESULTS: dict[str, tuple[type[Frozen], str]] = {
     "history": (HistoryResult, "history"),
     "import": (ImportResult, "import"),
     "ingest": (IngestResult, "ingest"),
+    "ingest-propose": (ProposeResult, "ingest propose"),
     "ingest-status": (IngestStatus, "ingest status"),
     "maintain": (MaintainResult, "maintain"),
     "rebase": (RebaseResult, "rebase"),

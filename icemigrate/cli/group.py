@@ -76,6 +76,7 @@ TABLE_COMMANDS: dict[str, str] = {
 """The commands of `table`, as in :data:`COMMANDS`; the module of `query` is `table_query`."""
 SUBCOMMANDS: dict[str, str] = {
     "ingest status": "Show what waits in a write-ahead log, and what is drained, by tenant and kind.",
+    "ingest propose": "Write a migration with columns for attributes that no column has.",
 }
 """Commands behind one that also does something by itself, which then takes no argument of that name."""
 LEAF_COMMANDS: dict[str, str] = {

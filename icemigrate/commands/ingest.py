@@ -33,6 +33,7 @@ from icemigrate.results.ingest_results import IngestResult
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.table_session import TableSession, open_tables
+from icemigrate.wal.entries import EntryKind
 from icemigrate.wal.log_folder import LogError, create_folder
 from icemigrate.wal.log_lock import lock_log
 from icemigrate.wal.storage_path import AnyPath, StoragePath
@@ -152,6 +153,7 @@ def ingest_settings(
         kafka=kafka,
         sinks=_sinks(given.sinks, request),
         trigger=_batch_trigger(given),
+        observed=frozenset(map(EntryKind, given.column_kinds)),
     )
 
 

@@ -103,7 +103,7 @@ def plan_draft(
     :raises Mistakes: the migration would not be valid.
     """
     version = Version.parse(name.partition("_")[0])
-    read = read_migration(SourceText(name, written.text(())), version, name)
+    read = read_migration(SourceText(name, written.text(())), version, name, project.lists)
     if read.migration is None:
         raise Mistakes(tuple(_with_refusal(d, refusal) for d in read.diagnostics))
     rehearsed = plan_from_empty(project, (*behind, read.migration))

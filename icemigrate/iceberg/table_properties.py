@@ -111,8 +111,12 @@ PREFIXES = (
 )
 """Prefixes of properties whose key continues with a column's full name."""
 
+ATTRIBUTE_PREFIX = "icemigrate.attribute.column."
+"""Before the name of a column that `ingest` fills from an attribute; the value names the attribute."""
+
 ALL_PREFIXES = (
     *PREFIXES,
+    ATTRIBUTE_PREFIX,
     "write.parquet.bloom-filter-fpp.column.",
     "write.parquet.bloom-filter-ndv.column.",
     "write.parquet.dict-encoding-enabled.column.",

@@ -20,6 +20,16 @@ from icemigrate.wal.entries import EntryKind, PayloadEncoding
 
 _LONGEST_NUMBER = 20
 """In characters, with a sign."""
+VALUE_TYPES = {
+    "string_value": "string",
+    "bool_value": "boolean",
+    "int_value": "long",
+    "double_value": "double",
+    "bytes_value": "bytes",
+    "array_value": "list",
+    "kvlist_value": "map",
+}
+"""The types of values by their fields; of several fields, the first one in this order counts."""
 
 
 class UncommonForm(Exception):
@@ -46,6 +56,11 @@ class RequestForm(Protocol):
 
     def attributes(self, found: Iterable[Any]) -> dict[str, str]:
         """Attributes by name, each value as text."""
+
+    def type_of(self, value: Any) -> str:
+        """The type of a value: ``string``, ``boolean``, ``long``, ``double``, ``bytes``, ``list``, ``map`` or
+        ``empty``.
+        """
 
 
 def decode_form(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -> tuple[RequestForm, Any]:
@@ -113,6 +128,13 @@ class _JsonForm:
             for one in found
         }
 
+    def type_of(self, value: Any) -> str:
+        if value is not None:
+            for name, type_ in VALUE_TYPES.items():
+                if getattr(value, name) is not None:
+                    return type_
+        return "empty"
+
 
 class _ProtobufForm:
     """Messages of the package ``opentelemetry-proto``."""
@@ -146,6 +168,9 @@ class _ProtobufForm:
 
     def attributes(self, found: Iterable[Any]) -> dict[str, str]:
         return {one.key: self.text_of(one.value) or "" for one in found}
+
+    def type_of(self, value: Any) -> str:
+        return VALUE_TYPES.get(value.WhichOneof("value"), "empty")
 
 
 _JSON, _PROTOBUF = _JsonForm(), _ProtobufForm()

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from icemigrate.frozen import Frozen
 from icemigrate.otlp.export_requests import decode_request
+from icemigrate.otlp.observed_attributes import ObserveAttribute, observe_groups, observe_request
 from icemigrate.otlp.payload_fields import UnreadablePayload, microseconds
 from icemigrate.otlp.request_forms import RequestForm, UncommonForm, decode_form
 from icemigrate.otlp.telemetry_rows import METRIC_TYPES, SPAN_ID_SIZE, TRACE_ID_SIZE, telemetry_rows
@@ -63,16 +64,22 @@ class _Point(Frozen):
 Column: TypeAlias = Callable[[RequestForm, Sequence[Any]], list[Any]]
 
 
-def read_columns(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -> RequestColumns:
+def read_columns(
+    payload: bytes, kind: EntryKind, encoding: PayloadEncoding, observe: ObserveAttribute | None = None
+) -> RequestColumns:
     """The columns of any request, see :data:`~icemigrate.otlp.telemetry_types.TELEMETRY_TYPES`.
 
+    :param observe: called with each attribute of a request that can be read.
     :raises UnreadablePayload: a part of it is not what the protocol says.
     :raises MissingExtra: the package for Protocol Buffers is not installed.
     """
     try:
-        return common_columns(payload, kind, encoding)
+        return common_columns(payload, kind, encoding, observe)
     except UncommonForm:
-        rows = list(telemetry_rows(decode_request(payload, kind, encoding), kind))
+        request = decode_request(payload, kind, encoding)
+        rows = list(telemetry_rows(request, kind))
+    if observe is not None:
+        observe_request(request, kind, observe)
     found = dict[str, list[Any] | RepeatedValues]()
     for name in (*_ORIGIN, *_COLUMNS[kind]):
         values = [row[name] for row in rows]
@@ -80,11 +87,14 @@ def read_columns(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -> 
     return RequestColumns(len(rows), found)
 
 
-def common_columns(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -> RequestColumns:
+def common_columns(
+    payload: bytes, kind: EntryKind, encoding: PayloadEncoding, observe: ObserveAttribute | None = None
+) -> RequestColumns:
     """The columns of a request in the common form.
 
     All columns are read, whichever of them a table has: whether a request can be read does not depend on it.
 
+    :param observe: as of :func:`read_columns`.
     :raises UncommonForm: the request is not of the common form, or cannot be read at all.
     :raises MissingExtra: the package for Protocol Buffers is not installed.
     """
@@ -101,6 +111,8 @@ def common_columns(payload: bytes, kind: EntryKind, encoding: PayloadEncoding) -
             found[name] = column(form, items)
     except UnreadablePayload:
         raise UncommonForm from None
+    if observe is not None:
+        observe_groups(form, groups, observe)
     return RequestColumns(len(items), found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from icemigrate.errors import ConflictError, UsageError
+from icemigrate.errors import CatalogError, ConflictError, EngineError, UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.metadata_parts import layout_of
 from icemigrate.iceberg.table_properties import BATCH_PROPERTY
@@ -78,6 +78,24 @@ def counted_entries(results: Sequence[TableEntries]) -> TableBatch:
         size=sum(file.size for result in results for file in result.files),
         future=sum(result.future for result in results),
     )
+
+
+def require_running(session: TableSession, results: Sequence[TableEntries]) -> None:
+    """Stop the batch where the catalog or the storage failed, and not only tables of it.
+
+    :raises EngineError: it did.
+    """
+    stopped = next((result for result in results if result.stops), None)
+    if stopped is None:
+        return
+    place = f"table `{stopped.table}`" if stopped.table else f"{stopped.kind} of tenant `{stopped.tenant}`"
+    failure = EngineError(f"{place}: {stopped.problem}", "run the command again")
+    if not stopped.table or any(result.stops and result.tenant is None for result in results):
+        raise failure
+    try:
+        session.find(session.parse(stopped.table))
+    except (CatalogError, EngineError):
+        raise failure from None
 
 
 def commit_table(

@@ -16,13 +16,12 @@ import msgspec
 from icemigrate.errors import EngineError, os_error_reason
 from icemigrate.frozen import Frozen, replace
 from icemigrate.pipeline.batch_commit import TableBatch
-from icemigrate.pipeline.stream_checkpoint import last_complete, unwritable_checkpoint
+from icemigrate.pipeline.batch_records import record_path, write_record
+from icemigrate.pipeline.stream_checkpoint import last_complete
 from icemigrate.pipeline.waiting_entries import WaitingEntries, waiting_entries
-from icemigrate.wal.storage_path import AnyPath, replace_file
+from icemigrate.wal.storage_path import AnyPath
 
 _FOLDER = "totals"
-_KEPT = 2
-"""A batch that is not complete needs the totals before it."""
 _TRIES = 20
 """How often a log is read until no batch completes meanwhile."""
 WINDOW_S = 300
@@ -84,7 +83,6 @@ def record_totals(
     :param began_s: when it began, in seconds since 1970.
     :raises EngineError: they cannot be read or written.
     """
-    folder = checkpoint / _FOLDER
     windows = _with_window(read_totals(checkpoint, number - 1) or DrainedTotals(), began_s, now_s)
     totals = {(one.tenant, one.kind): one for one in windows.tenants}
     unknown = rows = 0
@@ -100,14 +98,7 @@ def record_totals(
         before = totals.get((None, None), TenantTotals(None, None))
         totals[None, None] = TenantTotals(None, None, quarantined=before.quarantined + unknown)
     written = replace(windows, tenants=tuple(totals.values()), recent_rows=windows.recent_rows + rows)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        replace_file(folder / f"{number}.json", msgspec.json.encode(written))
-        for other in _numbers(folder):
-            if other <= number - _KEPT:
-                _path(folder, other).unlink(missing_ok=True)
-    except OSError as error:
-        raise unwritable_checkpoint(checkpoint, error) from error
+    write_record(checkpoint, _FOLDER, number, msgspec.json.encode(written))
 
 
 def read_totals(checkpoint: AnyPath, number: int) -> DrainedTotals | None:
@@ -117,7 +108,7 @@ def read_totals(checkpoint: AnyPath, number: int) -> DrainedTotals | None:
     """
     folder = checkpoint / _FOLDER
     try:
-        return msgspec.json.decode(_path(folder, number).read_bytes(), type=DrainedTotals)
+        return msgspec.json.decode(record_path(folder, number).read_bytes(), type=DrainedTotals)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
@@ -196,14 +187,3 @@ def _added(before: TenantTotals, table: TableBatch, now_s: float) -> TenantTotal
         return replace(found, problem=None, problem_since_s=None, failures=0)
     since_s = now_s if before.problem_since_s is None else before.problem_since_s
     return replace(found, problem=table.problem, problem_since_s=since_s, failures=before.failures + 1)
-
-
-def _numbers(folder: AnyPath) -> list[int]:
-    if not folder.is_dir():
-        return []
-    names = [path.name.removesuffix(".json") for path in folder.iterdir() if path.name.endswith(".json")]
-    return [int(name) for name in names if name.isdigit()]
-
-
-def _path(folder: AnyPath, number: int) -> AnyPath:
-    return folder / f"{number}.json"

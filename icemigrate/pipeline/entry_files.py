@@ -18,17 +18,18 @@ from icemigrate.catalog.catalog_port import CatalogSettings
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.names import TableName
-from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.open_store import open_table_store
 from icemigrate.metadata_engine.table_store import TableStore
+from icemigrate.otlp.attribute_columns import AttributeSource
 from icemigrate.otlp.payload_fields import UnreadablePayload
 from icemigrate.otlp.telemetry_columns import RequestColumns, read_columns
 from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
+from icemigrate.pipeline.attribute_counts import AttributeCounter, pack_counts
 from icemigrate.pipeline.entry_payloads import entries_with_payloads
-from icemigrate.pipeline.iceberg_sink import IcebergWriter
+from icemigrate.pipeline.iceberg_sink import IcebergWriter, table_columns
 from icemigrate.pipeline.parquet_sink import ParquetWriter, standard_columns, tenant_folder
 from icemigrate.pipeline.quarantine import QUARANTINE_TYPES, quarantine_row
-from icemigrate.pipeline.sink_port import SinkWriter
+from icemigrate.pipeline.sink_port import RowColumns, SinkWriter
 from icemigrate.pipeline.task_results import TableEntries, result_batch
 from icemigrate.pipeline.telemetry_arrow import ArrowRows, UnsuitableTable
 from icemigrate.planning.planning_context import ReservedNames
@@ -58,6 +59,7 @@ class BatchContext(Frozen):
     :param sinks: where the rows of each tenant go.
     :param batch: the name of the batch.
     :param log: the folder of the segments.
+    :param observed: the kinds whose attributes without a column are counted.
     """
 
     settings: CatalogSettings
@@ -70,6 +72,7 @@ class BatchContext(Frozen):
     sinks: SinkChoice = SinkChoice()
     batch: str = ""
     log: AnyPath = Path()
+    observed: frozenset[EntryKind] = frozenset()
 
 
 class NoTable(IcemigrateError):
@@ -83,6 +86,7 @@ class _TableFiles:
     :param sinks: at least one, unless there is a problem; the first one decides the columns.
     :param types: of the columns that rows have, in Iceberg's notation.
     :param problem: why the entries are only counted, known before they are read.
+    :param counter: of attributes, which the caller calls.
     """
 
     def __init__(
@@ -91,9 +95,11 @@ class _TableFiles:
         sinks: Sequence[SinkWriter],
         types: Mapping[str, str],
         problem: str | None = None,
+        counter: AttributeCounter | None = None,
     ) -> None:
         self._table, self._sinks, self._types = table, sinks, types
         self._pending: ArrowRows | None = None
+        self._counter, self._sources = counter, frozenset[AttributeSource]()
         self.entries = self.rows = 0
         self.problem = problem
         self.stops = False
@@ -108,7 +114,9 @@ class _TableFiles:
             return
         with self._problems():
             if self._pending is None:
-                self._pending = ArrowRows(self._types, self._sinks[0].columns())
+                columns = self._sinks[0].columns()
+                self._pending = ArrowRows(self._types, columns.fields, columns.sources)
+                self._sources = frozenset(columns.sources.values())
             self._pending.add(found, size)
             self.rows += found.rows
             if self._pending.bytes >= _ROW_GROUP:
@@ -152,6 +160,7 @@ class _TableFiles:
             rows=self.rows,
             problem=self.problem,
             stops=self.stops,
+            attributes=b"" if self._counter is None else pack_counts(self._counter.result(self._sources)),
         )
         for sink in self._sinks:
             result = sink.add_to(result)
@@ -177,12 +186,15 @@ class EntryFileWriter:
         if name is None and has_tables:
             problem = f"no table is given for {kind.value}"
         table = "" if name is None or not has_tables else str(name)
-        files = _TableFiles(table, self._sinks(tenant, kind, name), TELEMETRY_TYPES[kind], problem)
+        counter = AttributeCounter() if kind in self._context.observed and problem is None else None
+        observe = None if counter is None else counter.observe
+        sinks = self._sinks(tenant, kind, name)
+        files = _TableFiles(table, sinks, TELEMETRY_TYPES[kind], problem, counter)
         unreadable = future = 0
         for entry in entries:
             payload = entry["payload"]
             try:
-                found = read_columns(payload, kind, PayloadEncoding(entry["encoding"]))
+                found = read_columns(payload, kind, PayloadEncoding(entry["encoding"]), observe)
             except UnreadablePayload as error:
                 self.quarantine(entry, str(error))
                 unreadable += 1
@@ -206,9 +218,9 @@ class EntryFileWriter:
             folder = tenant_folder(choice.folder, tenant, kind.value)
             table = iceberg
 
-            def find_columns() -> Sequence[Field]:
+            def find_columns() -> RowColumns:
                 try:
-                    return standard_columns(kind) if name is None else self.target(name).columns
+                    return standard_columns(kind) if name is None else table_columns(self.target(name))
                 except NoTable:
                     return standard_columns(kind)
 

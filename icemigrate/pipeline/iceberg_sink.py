@@ -9,14 +9,15 @@ from typing import Any
 from icemigrate.frozen import replace
 from icemigrate.iceberg.metadata_parts import layout_of
 from icemigrate.iceberg.table_properties import whole_number
-from icemigrate.iceberg.types import Field
 from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.parquet_metrics import describe_data_file
 from icemigrate.metadata_engine.table_store import FileStore
+from icemigrate.otlp.attribute_columns import attribute_sources
 from icemigrate.pipeline.arrow_partitions import arrow_can_write, by_partition
 from icemigrate.pipeline.batch_commit import TableBatch, commit_table
 from icemigrate.pipeline.batch_groups import commit_together
 from icemigrate.pipeline.row_group_files import LARGEST_FILE, EncodedFile, RowGroupFiles
+from icemigrate.pipeline.sink_port import RowColumns
 from icemigrate.pipeline.table_retries import TableKey
 from icemigrate.pipeline.task_results import TableEntries
 from icemigrate.system.worker_threads import SERVER_THREADS, run_in_threads
@@ -33,6 +34,11 @@ from icemigrate.table_data.table_session import TableSession
 
 _LARGEST_SORT = 128 * 1024 * 1024
 """Rows that DuckDB sorts together, in bytes of Arrow."""
+
+
+def table_columns(table: LoadTarget) -> RowColumns:
+    """The stored columns of a table; its properties name the attributes that fill some of them."""
+    return RowColumns(tuple(table.columns), attribute_sources(table.metadata.get("properties") or {}))
 
 
 class IcebergWriter:
@@ -58,9 +64,9 @@ class IcebergWriter:
             self._target = self._find_target()
         return self._target
 
-    def columns(self) -> Sequence[Field]:
+    def columns(self) -> RowColumns:
         """The stored columns of the table."""
-        return self.target.columns
+        return table_columns(self.target)
 
     def write(self, rows: Any) -> None:
         """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""

@@ -9,6 +9,7 @@ from icemigrate.pipeline.batch_trigger import BatchTrigger
 from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.project.telemetry_sources import FileSource, KafkaSource
 from icemigrate.project.tenant_tables import TenantTables
+from icemigrate.wal.entries import EntryKind
 from icemigrate.wal.storage_path import AnyPath
 
 
@@ -25,6 +26,7 @@ class IngestSettings(Frozen):
     :param kafka: sources of telemetry that the stream reads beside the log.
     :param sinks: where the rows of each tenant go.
     :param trigger: what starts a batch of a run with an interval; ``None`` for all that waits.
+    :param observed: the kinds whose attributes without a column are counted.
     """
 
     log: AnyPath
@@ -38,3 +40,4 @@ class IngestSettings(Frozen):
     kafka: tuple[KafkaSource, ...] = ()
     sinks: SinkChoice = SinkChoice()
     trigger: BatchTrigger | None = None
+    observed: frozenset[EntryKind] = frozenset()

@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.errors import CatalogError, EngineError
+from icemigrate.errors import EngineError
 from icemigrate.frozen import replace
-from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.attribute_records import record_attributes
+from icemigrate.pipeline.batch_commit import TableBatch, require_running
 from icemigrate.pipeline.batch_result import BatchResult, PhaseClock
 from icemigrate.pipeline.batch_trigger import TriggeredStreams, WaitingLog
 from icemigrate.pipeline.checkpoint_copy import StreamCheckpoint, stream_checkpoint
@@ -33,7 +34,7 @@ from icemigrate.pipeline.sink_port import Sink, publish_all
 from icemigrate.pipeline.stream_checkpoint import last_complete, stream_id
 from icemigrate.pipeline.stream_source import FolderSource, stream_source
 from icemigrate.pipeline.table_retries import TableRetries
-from icemigrate.pipeline.task_results import FILE_COLUMNS, TableEntries, read_result
+from icemigrate.pipeline.task_results import FILE_COLUMNS, read_result
 from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.spark.session import use_own_python
 from icemigrate.table_data.table_session import TableSession
@@ -283,6 +284,7 @@ class _Batches:
             reserved_of(environment),
             sinks=settings.sinks,
             log=settings.log,
+            observed=settings.observed,
         )
         sinks = settings.sinks
         files = [] if sinks.folder is None else [ParquetSink(sinks)]
@@ -341,7 +343,7 @@ class _Batches:
             context = replace(self._context, paused=paused, latest_ns=latest_ns, batch=batch)
             rows = ordered.mapInArrow(partial(file_batches, context), FILE_COLUMNS).collect()
         results = [read_result(row) for row in rows]
-        _require_running(self._session, results)
+        require_running(self._session, results)
         committed = publish_all(self._sinks, batch, results, paused, clock)
         failed = [table for table in committed if table.problem is not None]
         deferred = 0
@@ -354,30 +356,13 @@ class _Batches:
                 created = self._create_tables(without_paused(failed, paused))
             committed = list(created.with_reasons(committed))
         with clock.phase("record totals"):
+            record_attributes(self._settings.checkpoint, number, results, committed, began_s)
             record_totals(self._settings.checkpoint, number, committed, began_s, time.time())
         outcomes = self.retries.record(number, committed, paused, time.monotonic())
         waited_for = created.waited_for(committed)
         self.retries.retry(waited_for)
         self.has_new_tables |= bool(waited_for)
         return BatchResult(number, tuple(committed), deferred, outcomes, clock.phases, created.names)
-
-
-def _require_running(session: TableSession, results: Sequence[TableEntries]) -> None:
-    """Stop the batch where the catalog or the storage failed, and not only tables of it.
-
-    :raises EngineError: it did.
-    """
-    stopped = next((result for result in results if result.stops), None)
-    if stopped is None:
-        return
-    place = f"table `{stopped.table}`" if stopped.table else f"{stopped.kind} of tenant `{stopped.tenant}`"
-    failure = EngineError(f"{place}: {stopped.problem}", "run the command again")
-    if not stopped.table or any(result.stops and result.tenant is None for result in results):
-        raise failure
-    try:
-        session.find(session.parse(stopped.table))
-    except (CatalogError, EngineError):
-        raise failure from None
 
 
 def _of_tables(entries: DataFrame, tables: Sequence[TableBatch]) -> DataFrame:

@@ -25,6 +25,7 @@ from icemigrate.iceberg.types import Field
 from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.row_group_files import EncodedFile, RowGroupFiles
+from icemigrate.pipeline.sink_port import RowColumns
 from icemigrate.pipeline.task_results import StagedFile, TableEntries
 from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.system.file_writes import create_durable, make_durable_folder, sync_folder
@@ -51,10 +52,10 @@ def tenant_folder(root: Path, tenant: str, kind: str) -> Path:
     return root / kind / f"tenant={tenant}"
 
 
-def standard_columns(kind: EntryKind) -> tuple[Field, ...]:
+def standard_columns(kind: EntryKind) -> RowColumns:
     """All columns of a kind, for a tenant without a table."""
     names = enumerate(TELEMETRY_TYPES[kind].items(), start=1)
-    return tuple(Field(number, name, parse_type(type_)) for number, (name, type_) in names)
+    return RowColumns(tuple(Field(number, name, parse_type(type_)) for number, (name, type_) in names))
 
 
 class ParquetWriter:
@@ -71,7 +72,7 @@ class ParquetWriter:
         folder: Path,
         batch: str,
         kind: EntryKind,
-        find_columns: Callable[[], Sequence[Field]],
+        find_columns: Callable[[], RowColumns],
         find_table: Callable[[], str | None],
     ) -> None:
         self._staging, self._kind = folder / _STAGING / batch, kind
@@ -79,7 +80,7 @@ class ParquetWriter:
         self._staged = list[StagedFile]()
         self._open: RowGroupFiles[str] | None = None
 
-    def columns(self) -> Sequence[Field]:
+    def columns(self) -> RowColumns:
         """Those of the tenant's table, or all columns of the kind."""
         return self._find_columns()
 
@@ -89,7 +90,7 @@ class ParquetWriter:
             table = self._find_table()
             metadata = None if table is None else {ROWS_OF_TABLE: table}
             schema = _without_ids(rows.schema).with_metadata(metadata)
-            self._open = RowGroupFiles(self.columns(), schema, self._stage, has_metadata=True)
+            self._open = RowGroupFiles(self.columns().fields, schema, self._stage, has_metadata=True)
         for day, part in _by_day(rows, DAY_COLUMNS[self._kind]):
             self._open.add(day, part)
 

@@ -8,10 +8,12 @@ repeated under the same name, and published once.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from icemigrate.frozen import Frozen, field
 from icemigrate.iceberg.types import Field
+from icemigrate.otlp.attribute_columns import AttributeSource
 from icemigrate.pipeline.batch_commit import TableBatch, by_table
 from icemigrate.pipeline.batch_result import PhaseClock
 from icemigrate.pipeline.table_retries import TableKey
@@ -21,10 +23,20 @@ TABLES_PER_COMMIT = 128
 """The most tables that are published at once: their metadata is in memory."""
 
 
+class RowColumns(Frozen):
+    """The columns of rows.
+
+    :param sources: the attributes that fill some of them, by column.
+    """
+
+    fields: tuple[Field, ...]
+    sources: Mapping[str, AttributeSource] = field(default_factory=dict)
+
+
 class SinkWriter(Protocol):
     """Writes the rows of one tenant and kind, in a task."""
 
-    def columns(self) -> Sequence[Field]:
+    def columns(self) -> RowColumns:
         """The columns that rows must have.
 
         :raises NoTable: the tenant has no table for them.

@@ -11,7 +11,7 @@ from icemigrate.metadata_engine.data_files import DataFile
 
 FILE_COLUMNS = (
     "table string, tenant string, kind string, files binary, layout string, entries long, rows long, "
-    "problem string, stops boolean, quarantined long, future long, staged binary"
+    "problem string, stops boolean, quarantined long, future long, staged binary, attributes binary"
 )
 """The columns of :class:`TableEntries`, in Spark's syntax."""
 
@@ -40,6 +40,8 @@ class TableEntries(Frozen):
     :param quarantined: further entries of the tenant, which the quarantine gets.
     :param future: entries that are from the future; they are written all the same.
     :param staged: loose Parquet files that are written, and not published.
+    :param attributes: counts of those without a column, see
+        :func:`~icemigrate.pipeline.attribute_counts.pack_counts`.
     """
 
     table: str
@@ -54,6 +56,7 @@ class TableEntries(Frozen):
     quarantined: int = 0
     future: int = 0
     staged: tuple[StagedFile, ...] = ()
+    attributes: bytes = b""
 
 
 def result_batch(result: TableEntries) -> Any:
@@ -72,4 +75,5 @@ def read_result(row: Any) -> TableEntries:
     """A row of :data:`FILE_COLUMNS`."""
     files = msgspec.msgpack.decode(bytes(row.files), type=tuple[DataFile, ...])
     staged = msgspec.msgpack.decode(bytes(row.staged), type=tuple[StagedFile, ...])
-    return TableEntries(**{**row.asDict(), "files": files, "staged": staged})
+    decoded = {"files": files, "staged": staged, "attributes": bytes(row.attributes)}
+    return TableEntries(**{**row.asDict(), **decoded})

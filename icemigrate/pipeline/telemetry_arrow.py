@@ -9,6 +9,7 @@ from typing import Any
 from icemigrate.iceberg.arrow_types import arrow_schema, arrow_type
 from icemigrate.iceberg.type_text import format_type, parse_type
 from icemigrate.iceberg.types import Field
+from icemigrate.otlp.attribute_columns import COLUMN_TYPES, AttributeSource, column_values
 from icemigrate.otlp.telemetry_columns import RepeatedValues, RequestColumns
 
 _CHUNK_ROWS = 10_000
@@ -25,12 +26,23 @@ class ArrowRows:
 
     :param types: of the columns that requests have, in Iceberg's notation.
     :param columns: the stored ones of the table; those that requests do not have are null.
+    :param sources: the attributes that fill some of the columns, by column.
     :ivar bytes: of the rows that are Arrow's, since the last :meth:`take`.
     """
 
-    def __init__(self, types: Mapping[str, str], columns: Sequence[Field]) -> None:
+    def __init__(
+        self,
+        types: Mapping[str, str],
+        columns: Sequence[Field],
+        sources: Mapping[str, AttributeSource] | None = None,
+    ) -> None:
         self._schema = arrow_schema(columns)
         self._fields = [(one, types.get(one.name)) for one in columns]
+        self._sources = sources or {}
+        maps = (source.map for source in self._sources.values())
+        self._names = tuple(
+            dict.fromkeys((*(one.name for one, type_ in self._fields if type_ is not None), *maps))
+        )
         self._chunks = list[Any]()
         self.bytes = 0
         self._start()
@@ -45,9 +57,8 @@ class ArrowRows:
         :param size: of its payload, in bytes.
         :raises UnsuitableTable: the table cannot have them.
         """
-        for field, type_ in self._fields:
-            if type_ is not None:
-                _extend(self._pending, field.name, found.columns[field.name])
+        for name in self._names:
+            _extend(self._pending, name, found.columns[name])
         self._pending_rows += found.rows
         self._pending_bytes += size
         if self._pending_rows >= _CHUNK_ROWS or self._pending_bytes >= _CHUNK_BYTES:
@@ -73,7 +84,10 @@ class ArrowRows:
             return
         arrays = []
         for (field, type_), stored in zip(self._fields, self._schema, strict=True):
-            array = None if type_ is None else _array(pending[field.name], _arrow_type(type_))
+            if (source := self._sources.get(field.name)) is not None:
+                array, type_ = _attribute_array(pending[source.map], source, field), None
+            else:
+                array = None if type_ is None else _array(pending[field.name], _arrow_type(type_))
             if field.required and (array is None or array.null_count):
                 raise UnsuitableTable(f"column `{field.name}` is required, and rows have no value of it")
             arrays.append(
@@ -128,6 +142,24 @@ def _maps(values: list[dict[str, str]], type_: Any) -> Any:
     return pa.MapArray.from_arrays(
         pa.array(offsets, pa.int32()), pa.array(keys, type_.key_type), pa.array(items, type_.item_type), type_
     )
+
+
+def _attribute_array(values: list[Any] | RepeatedValues, source: AttributeSource, field: Field) -> Any:
+    """The values of a column that an attribute fills.
+
+    :param values: maps of attributes.
+    :raises UnsuitableTable: attributes fill no columns of its type.
+    """
+    text = format_type(field.type)
+    if text not in COLUMN_TYPES:
+        types = ", ".join(f"`{one}`" for one in COLUMN_TYPES)
+        raise UnsuitableTable(
+            f"column `{field.name}` has type `{text}`, and attributes fill columns of the types {types}"
+        )
+    maps = values.values if isinstance(values, RepeatedValues) else values
+    found = column_values([one.get(source.name) for one in maps], text)
+    plain = RepeatedValues(found, values.counts) if isinstance(values, RepeatedValues) else found
+    return _array(plain, _arrow_type(text))
 
 
 def _with_pairs(value: Any) -> Any:

@@ -174,4 +174,19 @@ def pipeline_settings(content: YamlMapping, root: Path) -> PipelineSettings:
         None if size is None else int(scalar_text(size)),
         None if least is None else int(scalar_text(least)),
         default.max_batch_delay if delay is None else read_duration(delay),
+        _column_kinds(node.get("unknown_attributes")),
     )
+
+
+def _column_kinds(node: YamlNode | None) -> frozenset[str]:
+    """The kinds with the policy `column`."""
+    if node is None:
+        return frozenset()
+    from icemigrate.wal.entries import EntryKind
+
+    if isinstance(node, YamlMapping):
+        return frozenset(key.text for key, value in mapping_entries(node) if scalar_text(value) == _COLUMN)
+    return frozenset(kind.value for kind in EntryKind if scalar_text(node) == _COLUMN)
+
+
+_COLUMN = "column"

@@ -208,6 +208,7 @@ class PipelineSettings:
     :param min_batch_bytes: of the segments that wait, which start a batch of a continuous run; ``None`` where
         each interval starts one.
     :param max_batch_delay: how long entries wait for ``min_batch_bytes`` at most.
+    :param column_kinds: words of the kinds whose unknown attributes are counted for columns.
     """
 
     log: str | None = None
@@ -223,6 +224,7 @@ class PipelineSettings:
     batch_bytes: int | None = None
     min_batch_bytes: int | None = None
     max_batch_delay: timedelta = timedelta(minutes=1)
+    column_kinds: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from os import PathLike
@@ -41,6 +42,16 @@ class TenantTables(Frozen):
             return None
         *namespace, name = (part.replace(_STAND_IN, tenant) for part in (*pattern.namespace, pattern.name))
         return TableName(tuple(namespace), name)
+
+    def text(self, kind: EntryKind) -> str:
+        """The pattern of a kind, as a migration file has it."""
+        return str(self.patterns[kind]).replace(_STAND_IN, PLACEHOLDER)
+
+    def tenant(self, table: TableName, kind: EntryKind) -> str | None:
+        """The tenant of a table; ``None`` where it is no table of the kind."""
+        first, *others = map(re.escape, str(self.patterns[kind]).split(_STAND_IN))
+        found = re.fullmatch(f"{first}([A-Za-z0-9_-]+)" + r"\1".join(others), str(table))
+        return found[1] if found is not None and is_tenant_id(found[1]) else None
 
 
 def tenant_tables(arguments: Sequence[str]) -> TenantTables:

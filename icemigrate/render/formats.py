@@ -77,6 +77,7 @@ _TEXT = {
     "DiffResult": "diff_text:diff_text",
     "AdoptionResult": "adoption_text:adoption_text",
     "IngestResult": "ingest_text:ingest_text",
+    "ProposeResult": "attribute_text:propose_text",
     "IngestStatus": "ingest_status_text:ingest_status_text",
     "MigrationTestsResult": "migration_test_text:tests_text",
     "RepairResult": "status_text:repair_text",

@@ -15,14 +15,18 @@ import re
 from typing import Literal, TypeAlias
 
 from icemigrate.iceberg.table_properties import (
+    ATTRIBUTE_PREFIX,
     COPY_ON_WRITE,
     DELETE_MODE,
     MERGE_MODE,
     MERGE_ON_READ,
     UPDATE_MODE,
 )
+from icemigrate.otlp.attribute_columns import ATTRIBUTE_MAPS, parse_source
 
-PropertyKind: TypeAlias = "Literal['boolean', 'int', 'long', 'double', 'metrics', 'text'] | tuple[str, ...]"
+PropertyKind: TypeAlias = (
+    "Literal['attribute', 'boolean', 'int', 'long', 'double', 'metrics', 'text'] | tuple[str, ...]"
+)
 """The type of a value; a tuple lists the allowed words, in any case."""
 
 FILE_FORMATS = ("parquet", "avro", "orc")
@@ -164,6 +168,7 @@ PROPERTIES: dict[str, PropertyKind] = {
 }
 
 PREFIXED: dict[str, PropertyKind] = {
+    ATTRIBUTE_PREFIX: "attribute",
     "write.metadata.metrics.column.": "metrics",
     "write.parquet.bloom-filter-enabled.column.": "boolean",
     "write.parquet.bloom-filter-fpp.column.": "double",
@@ -194,6 +199,9 @@ def property_value_problem(kind: PropertyKind, value: str) -> str | None:
         return None if is_small else f"a whole number up to {_LARGEST[kind]}"
     if kind == "double":
         return None if _is_number(value) else "a number"
+    if kind == "attribute":
+        maps = ", ".join(f"`{one}.`" for one in ATTRIBUTE_MAPS)
+        return None if parse_source(value) else f"one of {maps}, and the name of an attribute"
     if kind == "metrics":
         return None if _METRICS.fullmatch(value) else "one of none, counts, full, truncate(16)"
     return None

@@ -703,13 +703,13 @@ def test_a_storage_that_fails_for_one_table_alone_does_not_stop_the_batch(
     failed = TableEntries("otel.acme_traces", "acme", "traces", problem="access denied", stops=True)
     with project.tables() as session:
         if is_reachable:
-            ingest_stream._require_running(session, [failed])
+            batch_commit.require_running(session, [failed])
             quarantine = TableEntries(str(QUARANTINE), problem="access denied", stops=True)
             with pytest.raises(EngineError, match=r"`otel\.quarantine`: access denied"):
-                ingest_stream._require_running(session, [quarantine])
+                batch_commit.require_running(session, [quarantine])
             in_files = TableEntries("", "acme", "traces", problem="the disk is full", stops=True)
             with pytest.raises(EngineError, match="traces of tenant `acme`: the disk is full"):
-                ingest_stream._require_running(session, [in_files])
+                batch_commit.require_running(session, [in_files])
             return
 
         def fail(_name: TableName) -> None:
@@ -717,7 +717,7 @@ def test_a_storage_that_fails_for_one_table_alone_does_not_stop_the_batch(
 
         monkeypatch.setattr(session, "find", fail)
         with pytest.raises(EngineError, match=r"`otel\.acme_traces`: access denied"):
-            ingest_stream._require_running(session, [failed])
+            batch_commit.require_running(session, [failed])
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,43 @@ def test_both_sinks_have_the_same_rows(pipeline: Pipeline) -> None:
     assert rows == pipeline.in_table()
 
 
+COLUMNS = """\
+tables:
+  - name: otel.acme_traces
+    columns: [{name: %s, type: %s}]
+    properties: {icemigrate.attribute.column.%s: %s}
+"""
+
+
+def test_attributes_fill_columns_of_tables_and_files(pipeline: Pipeline) -> None:
+    pipeline.run("q-0", "acme", [spans(1)], SinkKind.BOTH)
+    pipeline.project.migrate(2, COLUMNS % ("number", "long", "number", "attributes.n"))
+    pipeline.project.migrate(3, COLUMNS % ("host", "string", "host", "resource_attributes.host.name"))
+    pipeline.project.migrate(4, COLUMNS % ("is_ok", "boolean", "is_ok", "attributes.n"))
+    host = {"attributes": [{"key": "host.name", "value": {"stringValue": "h"}}]}
+    request = json.loads(spans(2, 3))
+    request["resourceSpans"][0]["resource"] = host
+    span = request["resourceSpans"][0]["scopeSpans"][0]["spans"][1]
+    span["attributes"][0]["value"] = {"stringValue": "many"}
+    pipeline.run("q-1", "acme", [json.dumps(request).encode(), spans(4)], SinkKind.BOTH)
+    rows = pipeline.in_table()
+    assert [(row["number"], row["host"], row["is_ok"]) for row in rows] == [
+        (None, None, None),  # written before the columns
+        (2, "h", None),
+        (None, "h", None),  # no number: the map has the text
+        (4, None, None),
+    ]
+    assert [dict(row["attributes"])["n"] for row in rows] == ["1", "2", "many", "4"]
+    assert [row.get("number") for row in pipeline.in_files()] == [None, 2, None, 4]
+
+    pipeline.project.migrate(5, COLUMNS % ("day", "date", "day", "attributes.n"))
+    done = pipeline.run("q-2", "acme", [spans(5)], SinkKind.ICEBERG)
+    assert done.problem == (
+        "column `day` has type `date`, and attributes fill columns of the types `string`, `long`, `int`, "
+        "`double`, `boolean`"
+    )
+
+
 def test_files_are_by_day_with_the_name_of_the_batch(pipeline: Pipeline) -> None:
     pipeline.run(
         "q-7",

@@ -1,0 +1,61 @@
+"""``icemigrate ingest propose``."""
+
+from __future__ import annotations
+
+import click
+
+from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.options import format_option, global_options
+from icemigrate.errors import ExitCode
+
+
+@click.command("propose")
+@click.argument("log", required=False, type=click.Path(path_type=str))
+@click.option(
+    "--checkpoint",
+    type=click.Path(path_type=str),
+    metavar="FOLDER",
+    help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
+)
+@click.option(
+    "--attribute",
+    "attributes",
+    multiple=True,
+    metavar="NAME",
+    help="Propose a column for this attribute, such as `http.route` or `resource_attributes.host.name`. "
+    "Repeatable (default: all that are counted).",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1000),
+    default=50,
+    help="How many columns the tables of a kind get at most (default: 50). The attributes of most tenants "
+    "and rows come first.",
+)
+@click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
+@format_option("text", "json")
+@global_options
+@pass_settings
+def command(
+    settings: InvocationOptions,
+    log: str | None,
+    checkpoint: str | None,
+    attributes: tuple[str, ...],
+    limit: int,
+    dry_run: bool,
+) -> ExitCode:
+    """Write a migration with columns for attributes that no column has.
+
+    LOG is the folder of the segments, or its URL; without it, the project file names the log below
+    `pipeline`.  `ingest` counts the attributes of kinds with `unknown_attributes: column`.  The migration
+    waits for a review and `apply`, as any other.  The command reads the migration files and the checkpoint;
+    it needs no Java, and can run beside `ingest`.
+    """
+    from icemigrate.commands.ingest import storage_of
+    from icemigrate.commands.ingest_propose import ProposeOptions, propose_columns
+    from icemigrate.project.tenant_tables import log_of
+
+    project = settings.open_project()
+    _, progress = log_of(project.pipeline, log, checkpoint, lambda: storage_of(project, settings.environment))
+    settings.answer(propose_columns(project, progress, ProposeOptions(attributes, limit, dry_run)))
+    return ExitCode.OK
