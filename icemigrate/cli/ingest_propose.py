@@ -28,6 +28,7 @@ from icemigrate.errors import ExitCode
 @click.option(
     "--limit",
     type=click.IntRange(1, 1000),
+    metavar="N",
     default=50,
     help="How many columns the tables of a kind get at most (default: 50). The attributes of most tenants "
     "and rows come first.",

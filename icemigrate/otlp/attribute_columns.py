@@ -126,7 +126,7 @@ def _decimal(text: str) -> float | None:
     number = float(text)
     if number in (float("inf"), float("-inf")):
         return None
-    # A whole number of more than 53 bits can lie between two doubles.
+    # A whole number of more than 53 bits can be between two doubles.
     is_exact = not text.removeprefix("-").isdigit() or int(number) == int(text)
     return number if is_exact else None
 

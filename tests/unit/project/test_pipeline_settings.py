@@ -82,6 +82,8 @@ pipeline:
         ("{quarantine: x}", "bad-name", "`quarantine`: "),
         ("{segments_per_batch: 1, batch_bytes: 9}", "conflicting-keys", "two limits of a batch"),
         ("{batch_bytes: 0}", "out-of-range", "1"),
+        ("{unknown_attributes: columns}", "unknown-word", "did you mean `column`"),
+        ("{unknown_attributes: {spans: column}}", "unknown-key", "policy for each kind"),
         ("{max_batch_delay: 5s}", "conflicting-keys", "has no effect without `min_batch_bytes`"),
         ("{min_batch_bytes: 9, batch_bytes: 8}", "conflicting-keys", "is more than a batch has"),
         ("{min_batch_bytes: 9, max_batch_delay: 10m}", "conflicting-keys", "than the health check allows"),
@@ -190,3 +192,18 @@ def test_the_status_of_the_log_of_the_project_file(
         writer.append("acme", EntryKind.LOGS, b"{}")
     assert main(["ingest", "status", "--project", str(tmp_path)]) == ExitCode.OK
     assert "1 entry waits" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("", set()),
+        ("map", set()),
+        ("column", {"traces", "logs", "metrics"}),
+        ("{traces: column, logs: map}", {"traces"}),
+    ],
+)
+def test_the_policy_for_unknown_attributes(text: str, kinds: set[str]) -> None:
+    written = f"{WRITTEN}  unknown_attributes: {text}\n" if text else WRITTEN
+    found = ingest_settings(project(written), IngestRequest())
+    assert {kind.value for kind in found.observed} == kinds
