@@ -63,6 +63,8 @@ OPENS = {
     "pipeline/stream_source.py": "the folder of a log, which its user names",
     "pipeline/stream_checkpoint.py": "the folder of a checkpoint, which its user names",
     "pipeline/drained_totals.py": "the folder of a checkpoint, which its user names",
+    "pipeline/batch_records.py": "the folder of a checkpoint, which its user names",
+    "pipeline/attribute_records.py": "the folder of a checkpoint, which its user names",
 }
 """Modules that open, list or change files, and what."""
 
