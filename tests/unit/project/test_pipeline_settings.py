@@ -82,7 +82,7 @@ pipeline:
         ("{quarantine: x}", "bad-name", "`quarantine`: "),
         ("{segments_per_batch: 1, batch_bytes: 9}", "conflicting-keys", "two limits of a batch"),
         ("{batch_bytes: 0}", "out-of-range", "1"),
-        ("{unknown_attributes: columns}", "unknown-word", "did you mean `column`"),
+        ("{unknown_attributes: columns}", "bad-value", "must be `map` or `column`"),
         ("{unknown_attributes: {spans: column}}", "unknown-key", "policy for each kind"),
         ("{max_batch_delay: 5s}", "conflicting-keys", "has no effect without `min_batch_bytes`"),
         ("{min_batch_bytes: 9, batch_bytes: 8}", "conflicting-keys", "is more than a batch has"),
