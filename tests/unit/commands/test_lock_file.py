@@ -288,6 +288,7 @@ def test_the_page_names_every_command_that_writes_to_it() -> None:
         "revert": "revert",
         "rebase": "rebase",
         "squash": "squash",
+        "ingest_propose": "ingest propose",
     }
     assert found - on_behalf == set(commands)
     page = " ".join((root / "docs" / "pull-requests.md").read_text(encoding="utf-8").split())
