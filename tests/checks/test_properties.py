@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from icemigrate.iceberg.table_properties import PREFIXES, RESERVED_PROPERTIES
+from icemigrate.iceberg.table_properties import ATTRIBUTE_PREFIX, PREFIXES, RESERVED_PROPERTIES
 from icemigrate.rules.known_properties import (
     FAMILIES,
     PREFIXED,
@@ -48,7 +48,7 @@ def test_values_that_iceberg_does_not_read(kind: PropertyKind, bad: list[str]) -
 def test_the_list_is_one_of_ordinary_properties() -> None:
     assert not PROPERTIES.keys() & RESERVED_PROPERTIES.keys()
     assert set(PREFIXES) <= PREFIXED.keys()
-    assert all(key.startswith(FAMILIES) for key in PREFIXED)
+    assert all(key.startswith((*FAMILIES, ATTRIBUTE_PREFIX)) for key in PREFIXED)
     assert all(
         kind == tuple(w.lower() for w in kind) for kind in PROPERTIES.values() if isinstance(kind, tuple)
     )
