@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
-from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.options import format_option, global_options, print_file_option
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--description", metavar="TEXT", help="The migration's description, from which the file gets its name."
 )
-@click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
+@print_file_option
 @click.option("--detailed-exitcode", is_flag=True, help="Exit with 2 if there is something to declare.")
 @format_option("text", "json")
 @global_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
-from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.options import format_option, global_options, print_file_option
 
 
 @click.command("import")
@@ -14,7 +14,7 @@ from icemigrate.cli.options import format_option, global_options
 @click.option(
     "--description", metavar="TEXT", help="The migration's description, from which the file gets its name."
 )
-@click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
+@print_file_option
 @format_option("text", "json")
 @global_options
 @pass_settings

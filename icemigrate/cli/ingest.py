@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
-from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.options import checkpoint_option, format_option, global_options, log_argument
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 
 @click.command("ingest")
-@click.argument("log", required=False, type=click.Path(path_type=str))
+@log_argument
 @click.option(
     "--from",
     "sources",
@@ -55,12 +55,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
     help="The table of entries that cannot be read; it is created if there is none (default: `quarantine` of "
     "the project file, or `telemetry.quarantine`).",
 )
-@click.option(
-    "--checkpoint",
-    type=click.Path(path_type=str),
-    metavar="FOLDER",
-    help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
-)
+@checkpoint_option
 @click.option("--once", is_flag=True, help="Drain what there is, and end. This is the default.")
 @click.option(
     "--continuous",

@@ -5,18 +5,19 @@ from __future__ import annotations
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
-from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.options import (
+    checkpoint_option,
+    format_option,
+    global_options,
+    log_argument,
+    print_file_option,
+)
 from icemigrate.errors import ExitCode
 
 
 @click.command("propose")
-@click.argument("log", required=False, type=click.Path(path_type=str))
-@click.option(
-    "--checkpoint",
-    type=click.Path(path_type=str),
-    metavar="FOLDER",
-    help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
-)
+@log_argument
+@checkpoint_option
 @click.option(
     "--attribute",
     "attributes",
@@ -33,7 +34,7 @@ from icemigrate.errors import ExitCode
     help="How many columns the tables of a kind get at most (default: 50). The attributes of most tenants "
     "and rows come first.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
+@print_file_option
 @format_option("text", "json")
 @global_options
 @pass_settings

@@ -7,18 +7,13 @@ import time
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
-from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.options import checkpoint_option, format_option, global_options, log_argument
 from icemigrate.errors import ExitCode
 
 
 @click.command("status")
-@click.argument("log", required=False, type=click.Path(path_type=str))
-@click.option(
-    "--checkpoint",
-    type=click.Path(path_type=str),
-    metavar="FOLDER",
-    help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
-)
+@log_argument
+@checkpoint_option
 @format_option("text", "json")
 @global_options
 @pass_settings

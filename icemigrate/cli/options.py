@@ -43,6 +43,14 @@ lock_timeout_option = click.option(
     help="How long to wait for another process's lock: seconds (`30`), or a number and a unit (`5s`, "
     "`2m`); `0` to not wait (default: `2m`, longer than it takes to detect a dead process).",
 )
+log_argument = click.argument("log", required=False, type=click.Path(path_type=str))
+checkpoint_option = click.option(
+    "--checkpoint",
+    type=click.Path(path_type=str),
+    metavar="FOLDER",
+    help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
+)
+print_file_option = click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
 apply_with_option = click.option(
     "--apply-with",
     type=click.Choice(["spark", "metadata", "auto"]),

@@ -102,7 +102,7 @@ class TriggeredStreams:
     :param waiting: says when a batch is due.
     :param interval_s: how often it is asked, in seconds.
     :param start: starts a stream that drains everything.
-    :param is_drained: whether a stream that does not end by itself can be ended.
+    :param is_drained: whether a stream that runs until it is stopped can be stopped.
     :param end: ends a stream after its batch.
     """
 
@@ -122,7 +122,7 @@ class TriggeredStreams:
         self._left_s = 0.0
 
     def awaitTermination(self, timeout: int) -> bool:  # noqa: N802
-        """See :class:`Stream`; it never ends by itself.
+        """See :class:`Stream`; it goes on until it is stopped.
 
         :raises: as a stream does, and as :meth:`WaitingLog.is_due` does.
         """
