@@ -148,9 +148,15 @@ def test_an_exception_of_the_report_ends_the_work(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_the_work(tmp_path: Path) -> None:
+    # A shell starts background jobs with SIGINT ignored, and this work would never end.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def interrupt(_rows: int) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     assert threading.current_thread() is threading.main_thread()
-    with (tmp_path / "rows.parquet").open("wb") as stream, pytest.raises(KeyboardInterrupt):
-        write_rows(SMALL, RowRange(0, 10**12, 1), stream, interrupt)
+    try:
+        with (tmp_path / "rows.parquet").open("wb") as stream, pytest.raises(KeyboardInterrupt):
+            write_rows(SMALL, RowRange(0, 10**12, 1), stream, interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
