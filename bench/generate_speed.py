@@ -112,7 +112,7 @@ def measure_here(generator: str, rows: int, file: Path) -> Measurement:
 def measure(generator: str, rows: int, file: Path) -> Measurement:
     """The measurement of a process of its own."""
     command = [sys.executable, "-m", "bench.generate_speed", "--one", generator, str(rows), str(file)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return Measurement(*json.loads(ran.stdout))
 
 
