@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from demo.telemetry_tables import migration
 from icemigrate.commands.check import check
 from icemigrate.commands.plan import plan
 from icemigrate.commands.project_files import load_valid_files
@@ -15,6 +16,7 @@ from icemigrate.files.read import for_each
 from icemigrate.files.replay import replay_work
 from icemigrate.project import open_project
 from icemigrate.project.project_values import Project
+from icemigrate.wal import EntryKind
 
 
 def project(folder: Path, *texts: str, lists: str = "{}") -> Project:
@@ -40,6 +42,30 @@ def for_tenants(number: int) -> str:
 def test_many_migrations_of_a_hundred_tenants_are_read(tmp_path: Path) -> None:
     given = project(tmp_path, *map(for_tenants, range(201)), lists=TENANTS)
     assert sum(len(file.tables) for file in load_valid_files(given)) == 20_100
+
+
+def test_the_telemetry_of_a_thousand_tenants_has_ten_migrations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A hundredth of everything: ten tenants, and a hundredth of each limit.
+    for module, limit in (
+        (replay_work, "WORK_LIMIT"),
+        (for_each, "ALL_COPIES_LIMIT"),
+        (for_each, "ALL_PARTS_LIMIT"),
+        (for_each, "ALL_CHARACTERS_LIMIT"),
+    ):
+        monkeypatch.setattr(module, limit, getattr(module, limit) // 100)
+    added = [
+        "tables:\n"
+        + "".join(
+            f"  - {{name: 'otel.${{tenant}}_{kind.value}', for_each: {{tenant: tenants}}, "
+            f"columns: [{{name: c{number}, type: string}}]}}\n"
+            for kind in EntryKind
+        )
+        for number in range(9)
+    ]
+    lists = f"{{tenants: [{', '.join(f't{n}' for n in range(10))}]}}"
+    assert codes_of(project(tmp_path, migration({}), *added, lists=lists)) == []
 
 
 def test_a_project_over_the_limit_is_squashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
