@@ -17,7 +17,7 @@ from icemigrate.events import Event
 from icemigrate.evidence.environment_undo import EnvironmentUndoPlanner, UndoTarget, declared_state_after
 from icemigrate.evidence.old_partition_files import with_old_partition_files
 from icemigrate.execution.carry_out import carry_out
-from icemigrate.execution.continued_run import choices_of, commit_tracer, require_finished, with_recorded
+from icemigrate.execution.continued_run import choices_of, require_finished, run_commit_adder, with_recorded
 from icemigrate.execution.engine_choice import LazyEngine
 from icemigrate.execution.environment_session import (
     EnvironmentSession,
@@ -325,7 +325,7 @@ def _traced(environment_session: EnvironmentSession, history: History, version: 
     """The version, its record with the commits of an interrupted run."""
     for intent in history.intents:
         if intent.version.text == version.version and intent.direction is Direction.APPLY:
-            return replace(version, record=commit_tracer(environment_session)(version.record, intent))
+            return replace(version, record=run_commit_adder(environment_session)(version.record, intent))
     return version
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from icemigrate.changes.refill_columns import RefillColumns
 from icemigrate.events import Event, MigrationStarted
-from icemigrate.execution.continued_run import commit_tracer
+from icemigrate.execution.continued_run import run_commit_adder
 from icemigrate.execution.engine_choice import LazyEngine, history_writer
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.execution.project_journal import open_journal
@@ -76,7 +76,7 @@ def carry_out(
 
     chosen, notes = engine(on_event), NoteCollector(on_event)
 
-    def trial(migrations: Sequence[MigrationPlan], begun: Collection[str]) -> None:
+    def check_data_steps(migrations: Sequence[MigrationPlan], begun: Collection[str]) -> None:
         tables = [table for migration in migrations for table in migration.tables]
         has_steps = plan.direction is Direction.APPLY and any(table.rows for table in tables)
         has_refill = any(isinstance(c.change, RefillColumns) for table in tables for c in table.changes())
@@ -107,8 +107,8 @@ def carry_out(
         replan=replanned,
         publishers=environment_publishers(session, chosen, plan.direction),
         inverse=inverse(chosen),
-        trial=trial,
-        trace=commit_tracer(session),
+        check_data_steps=check_data_steps,
+        add_run_commits=run_commit_adder(session),
     )
     elapsed = sum(round((time.monotonic() - begin) * 1000) for begin in begun)
     return CarriedOut(records, notes.collected, plan_note_lines(plan), elapsed)

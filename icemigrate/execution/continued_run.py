@@ -138,22 +138,22 @@ def _is_undo(intent: Intent) -> bool:
     return intent.direction is Direction.ROLLBACK
 
 
-def commit_tracer(session: EnvironmentSession) -> Callable[[UndoRecord, Intent], UndoRecord]:
+def run_commit_adder(session: EnvironmentSession) -> Callable[[UndoRecord, Intent], UndoRecord]:
     """A function that adds the commits of an intent's run to its undo record.
 
     It raises :class:`~icemigrate.errors.CatalogError` where the catalog cannot be read.
     """
 
-    def trace(record: UndoRecord, intent: Intent) -> UndoRecord:
+    def add(record: UndoRecord, intent: Intent) -> UndoRecord:
         if record.baseline:
             return record
-        tables = tuple(_traced(session, table, intent) for table in record.tables)
+        tables = tuple(_with_run_commits(session, table, intent) for table in record.tables)
         return replace(record, tables=tables)
 
-    return trace
+    return add
 
 
-def _traced(session: EnvironmentSession, undo: TableUndo, intent: Intent) -> TableUndo:
+def _with_run_commits(session: EnvironmentSession, undo: TableUndo, intent: Intent) -> TableUndo:
     sides = (undo.actual_after, undo.actual_before)
     names = list(dict.fromkeys(side.name for side in sides if side is not None))
     if undo.before is None or undo.actual_before is None:

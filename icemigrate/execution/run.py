@@ -45,7 +45,7 @@ from icemigrate.spark.publish import Publisher
 OnEvent: TypeAlias = Callable[[Event], None]
 CheckDataSteps: TypeAlias = Callable[[Sequence[MigrationPlan], Collection[str]], None]
 """Called with the migrations in order, and the versions that an earlier run has begun."""
-Trace: TypeAlias = Callable[[UndoRecord, Intent], UndoRecord]
+AddRunCommits: TypeAlias = Callable[[UndoRecord, Intent], UndoRecord]
 """Called with the undo record of a version, and its run that may have committed more than the record has."""
 
 
@@ -60,8 +60,8 @@ def run_plan(
     replan: Callable[[], Plan] | None = None,
     publishers: EnvironmentPublishers | None = None,
     inverse: PlanInverse = lambda record: None,
-    trial: CheckDataSteps = lambda migrations, begun: None,
-    trace: Trace = lambda record, intent: record,
+    check_data_steps: CheckDataSteps = lambda migrations, begun: None,
+    add_run_commits: AddRunCommits = lambda record, intent: record,
 ) -> tuple[HistoryRecord, ...]:
     """Run a plan that is :attr:`~icemigrate.planning.plan.Plan.ready`, in either direction.
 
@@ -71,8 +71,8 @@ def run_plan(
         as given.
     :param publishers: publishers of changes; by default the direct one.
     :param inverse: plans the undo of a failed migration; returns ``None`` where that cannot be planned.
-    :param trace: adds the commits of an interrupted run to its undo record.
-    :param trial: checks all migrations before the first change; may raise.
+    :param add_run_commits: adds the commits of an interrupted run to its undo record.
+    :param check_data_steps: checks all migrations before the first change; may raise.
     :returns: the record of each migration.
     :raises LockHeld: another process holds the lock, or took it over.
     :raises Undone: a migration failed and was undone; earlier ones are recorded.
@@ -106,11 +106,25 @@ def run_plan(
                 return ()
         assert plan.ready, "a plan with problems, conflicts or missing consents is not carried out"
         used, known = publishers or direct_publishers(engine), dict(plan.based_on)
-        run = _Run(plan, engine, held, on_event, by, keep, used, inverse, stop, plan.base, known, trace, lost)
+        run = _Run(
+            plan,
+            engine,
+            held,
+            on_event,
+            by,
+            keep,
+            used,
+            inverse,
+            stop,
+            plan.base,
+            known,
+            add_run_commits,
+            lost,
+        )
         if plan.is_baseline:
             return run.baseline()
         begun = {intent.version for intent in held.history().intents}
-        trial(plan.migrations, [m.version for m in plan.migrations if _version(m) in begun])
+        check_data_steps(plan.migrations, [m.version for m in plan.migrations if _version(m) in begun])
         return tuple(run.migrate(i, m) for i, m in enumerate(plan.migrations, start=1))
 
 
@@ -136,14 +150,14 @@ class _Run:
     stop: StopRequest
     state: DeclaredState
     known: dict[TableName, Table | None]
-    trace: Trace
+    add_run_commits: AddRunCommits
     lost: list[LostLockRun]
     renumbered: set[TableName] = field(default_factory=set)
     ended: list[str] = field(default_factory=list)
 
     def migrate(self, number: int, migration: MigrationPlan) -> HistoryRecord:
         self.stop.check()
-        self._admit(migration, begun=_version(migration))
+        self._require_unblocked(migration, begun=_version(migration))
         self.on_event(
             MigrationStarted(migration.version, migration.description, number, len(self.plan.migrations))
         )
@@ -151,7 +165,7 @@ class _Run:
         if not migration.direction.has_versions:
             return self._change_tables(migration, started_at, clock)
         if migration.squash is not None and migration.squash.versions:
-            return self._supersede(migration, migration.squash, started_at)
+            return self._record_squash(migration, migration.squash, started_at)
         # The changes of an earlier run belong to it, also on tables that this run does not change.
         version = Version.parse(migration.version)
         resumed = self._resumed(version)
@@ -208,7 +222,7 @@ class _Run:
                 self.publishers.unmarked,
                 self.held,
                 self.plan.project,
-                lambda record: self.inverse(self.trace(record, intent)),
+                lambda record: self.inverse(self.add_run_commits(record, intent)),
                 self.on_event,
             )
             begun = [resumed or p.declared in work.started_tables for p in migration.tables]
@@ -237,7 +251,7 @@ class _Run:
         earlier = next((i for i in history.intents if i.version == version), None)
         record = None if earlier is None else history.undo_record(version)
         if earlier is not None and record is not None and earlier.direction is Direction.APPLY:
-            known = self.trace(record, earlier)
+            known = self.add_run_commits(record, earlier)
             if known != record:
                 self.held.correct_undo_record(version, known)
         return earlier is not None
@@ -270,7 +284,7 @@ class _Run:
         self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return record
 
-    def _supersede(
+    def _record_squash(
         self, migration: MigrationPlan, squash: SquashedVersions, started_at: datetime
     ) -> HistoryRecord:
         """Record a squash whose versions are all applied; no table changes."""
@@ -291,7 +305,7 @@ class _Run:
         records, undo = list[HistoryRecord](), dict[str, UndoRecord]()
         for number, migration in enumerate(self.plan.migrations, start=1):
             self.stop.check()
-            self._admit(migration, begun=None)
+            self._require_unblocked(migration, begun=None)
             self.on_event(
                 MigrationStarted(migration.version, migration.description, number, len(self.plan.migrations))
             )
@@ -306,7 +320,7 @@ class _Run:
             self.on_event(MigrationRecorded(migration.version, time.monotonic() - clock))
         return tuple(records)
 
-    def _admit(self, migration: MigrationPlan, begun: Version | None) -> None:
+    def _require_unblocked(self, migration: MigrationPlan, begun: Version | None) -> None:
         """Refuse a migration that an interrupted one, or a renumbered field, blocks.
 
         :param begun: the version that an earlier run may have begun.
