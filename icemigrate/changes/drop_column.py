@@ -89,9 +89,8 @@ class DropColumn(FieldChange):
         return self.map_key_problem(before)
 
     def writer_impacts(self) -> tuple[WriterImpact, ...]:
-        return (
-            WriterImpact(WriterKind.ALL, f"writes `{format_path(self.path)}`, which this migration drops"),
-        )
+        reason = f"fails or loses values if it writes `{format_path(self.path)}`, which this migration drops"
+        return (WriterImpact(WriterKind.ALL, reason),)
 
     def reversal(self, before: Table) -> Reversal:
         reason = "the data files that contain it are neither rewritten nor expired"

@@ -101,7 +101,9 @@ class RenameColumn(FieldChange):
         old, renamed = format_path(self.path), f"which this migration renames to `{format_path((self.to,))}`"
         return (
             WriterImpact(WriterKind.JOBS, f"fails if it writes `{old}` by name, {renamed}"),
-            WriterImpact(~WriterKind.JOBS, f"writes `{old}`, {renamed}"),
+            WriterImpact(
+                ~WriterKind.JOBS, f"fails, at the latest when it restarts, if it writes `{old}`, {renamed}"
+            ),
         )
 
     def reversal(self, before: Table) -> Reversal:

@@ -15,7 +15,7 @@ def plan_table_compact(
 ) -> CompactResult:
     """What :func:`table_compact` would run; changes nothing.
 
-    :raises UsageError: there is no such environment or table.
+    :raises UsageError: there is no such environment or table, or the condition is not one expression.
     :raises CatalogError: the catalog or a manifest cannot be read.
     """
     with open_tables(project, environment) as tables:
@@ -34,7 +34,7 @@ def table_compact(
 
     :param where: a condition of Spark SQL.
     :param on_start: called right before Spark is started.
-    :raises UsageError: there is no such environment or table.
+    :raises UsageError: there is no such environment or table, or the condition is not one expression.
     :raises EngineError: Spark failed, or does not understand the condition.
     """
     with open_tables(project, environment) as tables:

@@ -133,7 +133,10 @@ class Retype(TableDataStep):
     @property
     def writer_impacts(self) -> tuple[WriterImpact, ...]:
         """Impact on all writers, which write values of the old type."""
-        reason = f"writes `{self.column}`, which this migration replaces by a column of type {self.to}"
+        reason = (
+            f"fails or loses values if it writes `{self.column}`, which this migration replaces by a column "
+            f"of type {self.to}"
+        )
         return (WriterImpact(WriterKind.ALL, reason),)
 
     def reversal(self, context: DataStepContext) -> Reversal:

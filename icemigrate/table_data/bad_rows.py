@@ -17,6 +17,8 @@ from icemigrate.iceberg.types import Field, Primitive, Type, is_nested
 
 SHOWN_ROWS = 10
 """How many rows a message shows."""
+_SHOWN_PROBLEMS = 40
+"""With so many problems, a message shows no further row."""
 _LONGEST_VALUE = 60
 _FORMATS = {"float": "f", "double": "d"}
 """The format of each floating-point type in :mod:`struct`."""
@@ -28,21 +30,22 @@ class BadRow(Frozen):
 
     :param file: as the user named it; empty for rows of this process.
     :param row: its number; in a CSV or JSON file the line where it begins.
-    :param problem: what does not fit.
+    :param problems: all that does not fit.
     :param values: of the row, or its text.
     """
 
     file: str
     row: int
-    problem: str
+    problems: tuple[str, ...]
     values: Mapping[str, Any]
 
     @property
-    def diagnostic(self) -> Diagnostic:
-        """The row as a message."""
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """The row as messages, one for each problem."""
         if not self.file:
-            return Diagnostic("bad-row", f"row {self.row:,}: {self.problem}")
-        return Diagnostic("bad-row", self.problem, FilePosition(self.file, self.row))
+            return tuple(Diagnostic("bad-row", f"row {self.row:,}: {one}") for one in self.problems)
+        place = FilePosition(self.file, self.row)
+        return tuple(Diagnostic("bad-row", one, place) for one in self.problems)
 
 
 class BadRows:
@@ -56,11 +59,15 @@ class BadRows:
         self.are_kept, self.count = are_kept, 0
         self.lines: list[str] = []
         self.first: list[BadRow] = []
+        self._shown = 0
 
     def add(self, rows: Sequence[BadRow]) -> None:
         """Count rows."""
         self.count += len(rows)
-        self.first.extend(rows[: max(0, SHOWN_ROWS - len(self.first))])
+        for row in rows[: max(0, SHOWN_ROWS - len(self.first))]:
+            if self._shown < _SHOWN_PROBLEMS:
+                self.first.append(row)
+                self._shown += len(row.problems)
         if self.are_kept:
             self.lines.extend(_line(row) for row in rows)
 
@@ -77,7 +84,7 @@ class BadRows:
         rows = format_count(self.count, "row does not fit", "rows do not fit")
         shown = f" (the first {len(self.first)} are shown)" if self.count > len(self.first) else ""
         error = Mistakes(
-            tuple(row.diagnostic for row in self.first),
+            tuple(one for row in self.first for one in row.diagnostics),
             f"{rows} table `{table}`, and nothing is loaded{shown}",
         )
         error.hint = hint
@@ -85,7 +92,8 @@ class BadRows:
 
 
 def _line(row: BadRow) -> str:
-    found = {"file": row.file, "row": row.row, "problem": row.problem, "values": dict(row.values)}
+    problem = "; ".join(row.problems)
+    found = {"file": row.file, "row": row.row, "problem": problem, "values": dict(row.values)}
     return escaped_json(json.dumps(found, ensure_ascii=False, default=str))
 
 

@@ -15,6 +15,7 @@ from icemigrate.spark_sql.identifiers import path_sql, quote
 from icemigrate.spark_sql.literals import string_sql
 from icemigrate.table_data.file_lists import open_files, snapshot_or_current
 from icemigrate.table_data.live_files import DATA
+from icemigrate.table_data.one_expression import CONDITION, SPARK, require_one_expression
 from icemigrate.table_data.table_session import TableSession
 from icemigrate.table_data.writable_tables import load_for_rows
 
@@ -29,10 +30,12 @@ def plan_compaction(tables: TableSession, name: str, *, where: str | None = None
     """The statement of :func:`compact`, and the files that it looks at; changes nothing.
 
     :param where: a condition of Spark SQL; only files that may have such rows are rewritten.
-    :raises UsageError: there is no such table.
+    :raises UsageError: there is no such table, or the condition is not one expression.
     :raises MetadataError: a manifest cannot be read.
     """
     table = load_for_rows(tables, name)
+    if where is not None:
+        require_one_expression(where, "--where", CONDITION, SPARK)
     # Counted one by one: a table may have millions of files.
     counts = Counter(file.content for file in open_files(tables, table).of(snapshot_or_current(table, None)))
     options = ", ".join(f"{string_sql(key)}, {string_sql(value)}" for key, value in _OPTIONS.items())
@@ -66,7 +69,7 @@ def compact(
     :param where: a condition of Spark SQL; only files that may have such rows are rewritten.
     :param spark: a running session.
     :param on_start: called right before Spark is started.
-    :raises UsageError: there is no such table.
+    :raises UsageError: there is no such table, or the condition is not one expression.
     :raises EngineError: Spark failed, or does not understand the condition; rows are unchanged.
     """
     plan = plan_compaction(tables, name, where=where)

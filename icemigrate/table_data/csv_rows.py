@@ -153,7 +153,7 @@ class NumberedRecords:
             values = format_count(found, "value")
             problem = f"it has {values}, and the header has {wanted}"
             ragged[row.number] = BadRow(
-                self.file.shown, self.lines.line(row.number), problem, {"record": text}
+                self.file.shown, self.lines.line(row.number), (problem,), {"record": text}
             )
             return "skip"
 

@@ -62,6 +62,20 @@ def expression_type(connection: duckdb.DuckDBPyConnection, text: str, target: Lo
     return str(type_)
 
 
+def require_truth_type(given: str, text: str) -> None:
+    """Check that the values of a condition of ``--where`` are true or false.
+
+    :param given: their type in DuckDB.
+    :param text: the condition.
+    :raises UsageError: they are of another type.
+    """
+    if given != "BOOLEAN":
+        raise UsageError(
+            f"--where: `{_one_line(text)}` is a value of type {given}, not a condition",
+            "write a comparison, such as `id = 7`",
+        )
+
+
 def require_value_type(
     connection: duckdb.DuckDBPyConnection, column: Field, given: str, text: str, what: str
 ) -> None:

@@ -117,19 +117,19 @@ def _batches(
     import pyarrow as pa
 
     string = pa.string()
-    numbers, texts, problems = list[int](), [list[str | None]() for _ in columns], list[str | None]()
+    numbers, texts, problems = list[int](), [list[str | None]() for _ in columns], list[dict[str, str]]()
     for number, text, value, problem in _objects(file):
         if isinstance(value, ValueError) or problem is not None:
             shown = str(value) if problem is None else problem
-            unreadable.append(BadRow(file.shown, number, shown, {"line": text[:_SHOWN]}))
+            unreadable.append(BadRow(file.shown, number, (shown,), {"line": text[:_SHOWN]}))
             continue
         numbers.append(number)
-        problems.append(None)
+        problems.append({})
         for position, column in enumerate(columns):
             try:
                 texts[position].append(_text(column, value.get(column.name, column.write_default)))
             except ValueError as error:
-                problems[-1] = problems[-1] or str(error)
+                problems[-1][column.name] = str(error)
                 texts[position].append(None)
         if len(numbers) == _BATCH:
             yield numbered_batch(

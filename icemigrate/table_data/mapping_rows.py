@@ -51,11 +51,17 @@ class MappingSource:
 
         bad, numbers, rows = list[BadRow](), list[int](), list[dict[str, Any]]()
         for number, row in enumerate(self._rows_for(target), 1):
-            try:
-                rows.append({c.name: _value(c, row) for c in target.columns})
+            values, problems = dict[str, Any](), list[str]()
+            for column in target.columns:
+                try:
+                    values[column.name] = _value(column, row)
+                except UnfitValue as error:
+                    problems.append(f"column {error}")
+            if problems:
+                bad.append(BadRow("", number, tuple(problems), row))
+            else:
+                rows.append(values)
                 numbers.append(number)
-            except UnfitValue as error:
-                bad.append(BadRow("", number, f"column {error}", row))
         columns = arrow_schema(target.columns)
         # Nulls of required columns are found with all others.
         loose = pa.schema([field.with_nullable(True) for field in columns])

@@ -7,7 +7,7 @@ A nested value is JSON, in the form of the specification's `Appendix D
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -35,25 +35,26 @@ def numbered_batch(
     columns: Sequence[Field],
     numbers: Sequence[int],
     texts: Sequence[Any],
-    problems: Sequence[str | None] | None = None,
+    problems: Sequence[Mapping[str, str]] | None = None,
 ) -> Any:
     """A batch of rows.
 
     :param texts: an Arrow array of texts for each column; those of nested columns are JSON.
-    :param problems: of each row, as far as they are known.
+    :param problems: of each row by column, as far as they are known.
     """
     import pyarrow as pa
 
-    found: list[str | None] = [None] * len(numbers) if problems is None else list(problems)
+    found = [dict(problems[at]) if problems else {} for at in range(len(numbers))]
     arrays = [
         _values(column, array, schema.field(position + 2).type, found) if is_nested(column.type) else array
         for position, (column, array) in enumerate(zip(columns, texts, strict=True))
     ]
-    given = [pa.array(numbers, pa.int64()), pa.array(found, pa.string()), *arrays]
+    encoded = pa.array([json.dumps(by_column) if by_column else None for by_column in found], pa.string())
+    given = [pa.array(numbers, pa.int64()), encoded, *arrays]
     return pa.RecordBatch.from_arrays(given, schema=schema)
 
 
-def _values(column: Field, texts: Any, type_: Any, problems: list[str | None]) -> Any:
+def _values(column: Field, texts: Any, type_: Any, problems: list[dict[str, str]]) -> Any:
     """The values of a nested column; one that does not fit is null, and its row has a problem."""
     import pyarrow as pa
 
@@ -64,9 +65,9 @@ def _values(column: Field, texts: Any, type_: Any, problems: list[str | None]) -
             given = None if text in (None, "") else _parsed(text)
             value = stored_value(column, _with_floats(column.type, given), column.name)
         except UnfitValue as error:
-            problems[position] = problems[position] or f"column {error}"
+            problems[position][column.name] = f"column {error}"
         except ValueError as error:
-            problems[position] = problems[position] or f"column `{column.name}` is not JSON: {error}"
+            problems[position][column.name] = f"column `{column.name}` is not JSON: {error}"
         values.append(value)
     return pa.array(values, type_)
 

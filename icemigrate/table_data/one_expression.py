@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 CONDITION, NEW_VALUE = "condition", "new value"
 """What a text is, as messages name it."""
+DUCKDB, SPARK = "duckdb", "spark"
+"""The SQL that a text is in, as sqlglot names it."""
 _EXAMPLES = {CONDITION: "id = 7", NEW_VALUE: "amount + 1"}
 _STATEMENTS = frozenset({"SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "DROP", "CREATE", "ALTER", "MERGE"})
 _AFTER_STATEMENTS = frozenset({"VAR", "IDENTIFIER", "TABLE", "VIEW", "FROM", "INTO", "NUMBER", "STAR"})
@@ -29,13 +31,17 @@ _LEXEME = re.compile(
     r"'(?:[^']|'')*'(?!')|\"(?:[^\"]|\"\")*\"(?!\")|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$|['\"]|/\*|.",
     re.DOTALL,
 )
+_SPARK_LEXEME = re.compile(
+    r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|['\"`]|/\*|.", re.DOTALL
+)
 
 
-def require_one_expression(text: str, what: str, noun: str) -> None:
+def require_one_expression(text: str, what: str, noun: str, dialect: str = DUCKDB) -> None:
     """Check that a text has nothing after its first expression, and that its quotes and brackets are closed.
 
     :param what: names it in messages, such as ``--where``.
     :param noun: :data:`CONDITION` or :data:`NEW_VALUE`.
+    :param dialect: :data:`DUCKDB` or :data:`SPARK`.
     :raises UsageError: it has more or less.
     :raises MissingExtra: sqlglot is not installed.
     """
@@ -45,9 +51,9 @@ def require_one_expression(text: str, what: str, noun: str) -> None:
     except ImportError as error:
         raise MissingExtra("sqlglot is not installed", extra_hint("table")) from error
     try:
-        tokens = tokenize(text, read="duckdb")
+        tokens = tokenize(text, read=dialect)
     except TokenError as error:
-        raise unclosed_error(text, what) from error
+        raise unclosed_error(text, what, dialect) from error
     if not tokens:
         raise UsageError(f"{what}: the {noun} is empty", f"write one, such as `{_EXAMPLES[noun]}`")
     if _begins_statement(tokens):
@@ -66,7 +72,12 @@ def require_one_expression(text: str, what: str, noun: str) -> None:
                 place = _place(text, what, token.start)
                 raise UsageError(f"{place}: `{token.text}` closes nothing", "remove it, or open it before")
         elif kind == "SEMICOLON" or not opened:
-            _require_inside(token, text, what, noun, is_first=token is tokens[0], is_last=token is tokens[-1])
+            hint = _hint(token, noun, dialect, is_first=token is tokens[0], is_last=token is tokens[-1])
+            if hint is not None:
+                place = _place(text, what, token.start)
+                raise UsageError(
+                    f"{place}: a {noun} is one expression, and `{token.text}` is not part of it", hint
+                )
     if opened:
         place = _place(text, what, opened[-1].start)
         raise UsageError(f"{place}: `{opened[-1].text}` is not closed", "close it")
@@ -77,40 +88,40 @@ def _begins_statement(tokens: Sequence[Token]) -> bool:
     return len(kinds) > 1 and kinds[0] in _STATEMENTS and kinds[1] in _AFTER_STATEMENTS
 
 
-def _require_inside(token: Token, text: str, what: str, noun: str, *, is_first: bool, is_last: bool) -> None:
-    """Refuse a token that separates expressions, or begins a clause of a statement."""
+def _hint(token: Token, noun: str, dialect: str, *, is_first: bool, is_last: bool) -> str | None:
+    """What helps where a token separates expressions or begins a clause of a statement; else ``None``."""
     kind = token.token_type.name
     if kind == "SEMICOLON":
-        hint = "remove it" if is_last else "remove it and the text after it"
-    elif kind == "COMMA":
-        hint = (
+        return "remove it" if is_last else "remove it and the text after it"
+    if kind == "COMMA":
+        return (
             "join conditions by `AND` or `OR`" if noun == CONDITION else "repeat `--set` for another column"
         )
-    elif kind in _CLAUSES:
-        hint = _hint_of_first_word(token, noun) if is_first else "remove it and the text after it"
-    else:
-        return
-    place = _place(text, what, token.start)
-    raise UsageError(f"{place}: a {noun} is one expression, and `{token.text}` is not part of it", hint)
+    if kind not in _CLAUSES:
+        return None
+    return _hint_of_first_word(token, noun, dialect) if is_first else "remove it and the text after it"
 
 
-def _hint_of_first_word(token: Token, noun: str) -> str:
+def _hint_of_first_word(token: Token, noun: str, dialect: str) -> str:
     """What helps where a text begins with a word that begins a clause."""
     kind = token.token_type.name
     if kind == "WHERE" and noun == CONDITION:
         return "leave it out: the text is what follows `WHERE`"
     if kind in ("GROUP_BY", "ORDER_BY"):
         return f"write an expression, such as `{_EXAMPLES[noun]}`"
+    if dialect == SPARK:
+        return f"put a column of that name in backticks: `{token.text}`"
     return f'put a column of that name in double quotes: `"{token.text}"`'
 
 
-def unclosed_error(text: str, what: str) -> UsageError:
+def unclosed_error(text: str, what: str, dialect: str = DUCKDB) -> UsageError:
     """The error of a SQL text with a quote or a comment that does not end.
 
     :param what: names it in messages.
+    :param dialect: :data:`DUCKDB` or :data:`SPARK`.
     """
-    for found in _LEXEME.finditer(text):
-        if found[0] in ("'", '"', "/*"):
+    for found in (_LEXEME if dialect == DUCKDB else _SPARK_LEXEME).finditer(text):
+        if found[0] in ("'", '"', "`", "/*"):
             kind = "comment" if found[0] == "/*" else "quote"
             return UsageError(
                 f"{_place(text, what, found.start())}: the {kind} that begins here is not closed", "close it"

@@ -17,6 +17,7 @@ from icemigrate.iceberg.schema import Schema
 from icemigrate.table_data.duckdb_problems import duckdb_problem
 from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier, run_query
 from icemigrate.table_data.duckdb_statements import require_reads
+from icemigrate.table_data.expression_types import require_truth_type
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import point_metadata
 from icemigrate.table_data.query_readers import choose_reader
@@ -189,20 +190,43 @@ def open_table_query(
     before = f"SELECT {selected} FROM "
     text = before + ".".join(map(quoted_identifier, parts))
     own = TableUse(table.declared, at, len(before), len(text), table.declared.name)
+    end = "" if where is None else "\n)"
+    if limit is not None:
+        end += f" LIMIT {limit}"
     if where is not None:
         check_condition(where)
-        text += f"{_WHERE}{where}\n)"
-    if limit is not None:
-        text += f" LIMIT {limit}"
+        text += f"{_WHERE}{where}"
+    text += end
     # Only a condition can name further tables.
     query = Query(text, (own,)) if where is None else parse_query(text)
     points = [at, *(use.point for use in query.uses[1:])]
     part = None if where is None else (own.end + len(_WHERE), own.end + len(_WHERE) + len(where))
     with _opened(session, query, points, {table.declared: table}, part) as opened:
+        if where is not None:
+            view = f"{quoted_identifier(opened.reads[0].view)} AS {quoted_identifier(table.declared.name)}"
+            condition = opened.sql[len(before) + len(view) + len(_WHERE) : len(opened.sql) - len(end)]
+            _require_truth(opened, view, condition, where)
         yield opened
 
 
 _WHERE = " WHERE (\n"
+
+
+def _require_truth(opened: OpenQuery, view: str, condition: str, where: str) -> None:
+    """Check that DuckDB does not make a condition of another value, as it makes `false` of the number 0.
+
+    :param view: the table, as what follows ``FROM``.
+    :param condition: for DuckDB.
+    :param where: the condition as the user wrote it.
+    :raises UsageError: its values are neither true nor false.
+    """
+    import duckdb
+
+    try:
+        described = opened.connection.execute(f"DESCRIBE SELECT (\n{condition}\n) FROM {view}").fetchall()
+    except duckdb.Error:
+        return  # the query itself gives the error, with its place in the condition
+    require_truth_type(str(described[0][1]), where)
 
 
 def _schema(table: CurrentTable, point: ResolvedPoint) -> Schema:

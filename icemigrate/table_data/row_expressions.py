@@ -12,6 +12,7 @@ from icemigrate.table_data.duckdb_statements import open_alone, require_expressi
 from icemigrate.table_data.expression_types import (
     expression_type,
     require_constant_fits,
+    require_truth_type,
     require_value_type,
 )
 from icemigrate.table_data.load_target import LoadTarget
@@ -45,11 +46,7 @@ def parse_condition(text: str, target: LoadTarget) -> RowExpression:
     :raises UsageError: it is not valid, or its values are neither true nor false.
     """
     found = parse_row_expression(text, target, "--where")
-    if found.type != "BOOLEAN":
-        raise UsageError(
-            f"--where: `{_one_line(text)}` is a value of type {found.type}, not a condition",
-            "write a comparison, such as `id = 7`",
-        )
+    require_truth_type(found.type, text)
     return found
 
 

@@ -6,7 +6,9 @@ is checked and numbered.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 from typing import TypeAlias, TypeVar
 
 from icemigrate.errors import EngineError, IcemigrateError, UsageError
@@ -124,32 +126,35 @@ def _misfits(target: LoadTarget, relation: LoadRelation) -> list[_Misfit]:
 
 def _fitting(target: LoadTarget, relation: LoadRelation) -> str:
     """A query of the rows that fit."""
-    bad = [f"{PROBLEM} IS NOT NULL", *(misfit.condition for misfit in _misfits(target, relation))]
-    return f"{relation.select(target.columns)} WHERE NOT ({' OR '.join(bad)})"
+    return f"{relation.select(target.columns)} WHERE NOT ({_bad(_misfits(target, relation))})"
+
+
+def _bad(misfits: Sequence[_Misfit]) -> str:
+    """Whether a row does not fit: a condition in SQL."""
+    return " OR ".join((f"{PROBLEM} IS NOT NULL", *(misfit.condition for misfit in misfits)))
 
 
 def _unfit(db: LoadDatabase, target: LoadTarget, rows: NumberedRows) -> Iterator[BadRow]:
     """The rows that do not fit, in their order."""
     relation = rows.relation
     misfits = _misfits(target, relation)
-    cases = " ".join(f"WHEN {misfit.condition} THEN {number}" for number, misfit in enumerate(misfits))
+    flags = ", ".join(f"coalesce({misfit.condition}, false)" for misfit in misfits)
     names = list(relation.types)
     values = "".join(f", CAST({quoted_identifier(name)} AS VARCHAR)" for name in names)
-    chosen = f"CASE WHEN {PROBLEM} IS NOT NULL THEN -1 {cases} END"
     # Each condition reads the columns, and the relation may be a stream: one scan.
     cursor = db.connection.execute(
-        f"SELECT {ROW}, {PROBLEM}, {chosen} AS _icemigrate_column{values} FROM {relation.sql} "
-        f"WHERE {chosen} IS NOT NULL"
+        f"SELECT {ROW}, {PROBLEM}, [{flags}]::BOOLEAN[]{values} FROM {relation.sql} WHERE {_bad(misfits)}"
     )
     found = list[BadRow]()
     while batch := cursor.fetchmany(_BATCH):
-        for number, problem, column, *given in batch:
+        for number, unread, unfit, *given in batch:
             by_name = dict(zip(names, given, strict=True))
-            text = problem
-            if column != -1:
-                misfit = misfits[column]
-                text = value_problem(misfit.column, by_name[misfit.column.name]) + misfit.reason
-            found.append(BadRow(relation.file, number, text, by_name))
+            problems: dict[str, str] = {} if unread is None else json.loads(unread)
+            for misfit in compress(misfits, unfit):
+                name = misfit.column.name
+                problems.setdefault(name, value_problem(misfit.column, by_name[name]) + misfit.reason)
+            in_order = (problems[c.name] for c in target.columns if c.name in problems)
+            found.append(BadRow(relation.file, number, tuple(in_order), by_name))
     found.extend(rows.unreadable())
     yield from sorted(found, key=lambda row: row.row)
 

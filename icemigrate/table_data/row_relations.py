@@ -13,7 +13,10 @@ from icemigrate.table_data.nested_casts import nested_misfits
 from icemigrate.table_data.text_casts import loses_digits, text_misfits, text_value
 
 ROW, PROBLEM = "_icemigrate_row", "_icemigrate_problem"
-"""The columns of a numbered relation: the number of the row, and why its values cannot be read, or null."""
+"""The columns of a numbered relation: the number of the row, and why values cannot be read.
+
+The second one is a JSON object by column, or null.
+"""
 NULL_TYPE = "NULL"
 """The type of a column or an expression that is always null."""
 TEXT = "TEXT"

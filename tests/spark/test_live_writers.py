@@ -16,6 +16,7 @@ from tests.support.undo_project import UndoWorld
 
 CREATE = "tables: [{name: db.t, columns: [{name: id, type: long}, {name: v, type: int}]}]"
 RENAME = "tables: [{name: db.t, renames: {v: volume}, partition_by: ['bucket(4, id)']}]"
+RENAMED = "fails, at the latest when it restarts, if it writes `v`, which this migration renames to `volume`"
 ADD = "tables: [{name: db.t, columns: [{name: note, type: string}]}]"
 
 
@@ -84,7 +85,7 @@ def test_those_who_write_are_named_and_those_who_break_do_break(spark: SparkSess
     found = writers(world)
     assert sum(w.writer.commits for w in found.values()) == 6, "what icemigrate records is no write"
     assert [key for key, w in found.items() if w.must_restart] == [("spark", True)]
-    assert "writes `v`, which this migration renames to `volume`" in found[None, False].breaks
+    assert RENAMED in found[None, False].breaks
     world.project.apply(spark=world.spark)
     with pytest.raises(ValueError, match="more columns: v"):
         append(world, "v")

@@ -84,7 +84,10 @@ MEASURED = (
         "renames: {v: volume}",
         {**dict.fromkeys(WAYS, FAILS), "by position": RIGHT},
         (BY_NAME,),
-        ("writes `v`, which this migration renames to `volume`",),
+        (
+            "fails, at the latest when it restarts, if it writes `v`, "
+            "which this migration renames to `volume`",
+        ),
     ),
     Measured("columns: [{name: v, first: true}]", _of(by_position=WRONG, stream=FAILS), (MOVED,), (ORDER,)),
     Measured(

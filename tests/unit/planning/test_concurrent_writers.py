@@ -56,7 +56,7 @@ def broken(text: str) -> dict[str | None, tuple[str, ...]]:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("drop_columns: [v]", "writes `v`, which this migration drops"),
+        ("drop_columns: [v]", "fails or loses values if it writes `v`, which this migration drops"),
         (
             "columns: [{name: v, required: true}]",
             "may write no value for `v`, which this migration makes required",
@@ -71,7 +71,8 @@ def broken(text: str) -> dict[str | None, tuple[str, ...]]:
         ),
         (
             "retype: {v: {to: string, using: cast(v as string)}}",
-            "writes `v`, which this migration replaces by a column of type string",
+            "fails or loses values if it writes `v`, which this migration replaces by a column of type "
+            "string",
         ),
     ],
 )
@@ -80,7 +81,9 @@ def test_what_breaks_everybody(text: str, reason: str) -> None:
 
 
 def test_a_renamed_column_is_missed_by_those_who_give_it_by_name() -> None:
-    reason = "writes `v`, which this migration renames to `volume`"
+    reason = (
+        "fails, at the latest when it restarts, if it writes `v`, which this migration renames to `volume`"
+    )
     by_name = "fails if it writes `v` by name, which this migration renames to `volume`"
     assert broken("renames: {v: volume}") == {"flink": (reason,), "spark": (by_name,), None: (reason,)}
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from collections.abc import Callable
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -201,6 +203,49 @@ def test_texts_of_times_without_a_zone_column(written: WrittenTables) -> None:
     with pytest.raises(Mistakes, match="4 rows do not fit"):
         insert_files(written.session, table, [written.file("b.csv", bad)])
     assert len(written.rows(table)) == 3
+
+
+NESTED = """
+columns:
+  - {name: id, type: long, required: true}
+  - {name: day, type: date}
+  - {name: tags, type: list<int>}
+  - {name: place, type: "struct<x: int>", required: true}
+"""
+EACH_PROBLEM = ["`id` (long)", "`day` (date)", "`tags.element` (int)", "`place.x` (int)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("all.csv", 'id,day,tags,place\nx,2024-02-30,"[1.5]","{""x"": ""a""}"\n'),
+        ("all.jsonl", '{"id": "x", "day": "2024-02-30", "tags": [1.5], "place": {"x": "a"}}\n'),
+        ("all.jsonl", '{"id": {}, "day": [], "tags": [1.5], "place": {"x": "a"}}\n'),
+        ("rows", [{"id": "x", "day": "2024-02-30", "tags": [1.5], "place": {"x": "a"}}]),
+        ("arrow", pa.table({"id": ["x"], "day": ["2024-02-30"], "tags": [[1.5]], "place": [{"x": 2**40}]})),
+    ],
+)
+def test_all_bad_values_of_a_row_are_reported(written: WrittenTables, name: str, content: Any) -> None:
+    table = written.create(NESTED)
+    insert: Callable[[], object] = partial(insert_data, written.session, table, content)
+    if isinstance(content, str):
+        insert = partial(insert_files, written.session, table, [written.file(name, content)])
+    with pytest.raises(Mistakes, match="1 row does not fit") as error:
+        insert()
+    found = [diagnostic.message for diagnostic in error.value.diagnostics]
+    assert len(found) == len(EACH_PROBLEM), found
+    for message, problem in zip(found, EACH_PROBLEM, strict=True):
+        assert problem.partition(".")[0].partition("`")[2].partition("`")[0] in message
+
+
+def test_rows_with_many_problems_are_not_all_shown(written: WrittenTables) -> None:
+    names = [f"c{number}" for number in range(30)]
+    table = written.create(f"columns: [{', '.join(f'{{name: {name}, type: int}}' for name in names)}]")
+    line = ",".join(["x"] * len(names))
+    path = written.file("wide.csv", f"{','.join(names)}\n{line}\n{line}\n{line}\n")
+    with pytest.raises(Mistakes, match=r"3 rows do not fit .* \(the first 2 are shown\)") as error:
+        insert_files(written.session, table, [path])
+    assert len(error.value.diagnostics) == 2 * len(names)
 
 
 def test_all_bad_rows_are_counted_and_the_first_are_shown(written: WrittenTables) -> None:

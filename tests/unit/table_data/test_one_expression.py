@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from icemigrate.errors import UsageError
-from icemigrate.table_data.one_expression import CONDITION, NEW_VALUE, require_one_expression
+from icemigrate.table_data.compaction import plan_compaction
+from icemigrate.table_data.one_expression import CONDITION, NEW_VALUE, SPARK, require_one_expression
 from icemigrate.table_data.query_statements import check_condition
+from tests.support.written_tables import WrittenTables, _shared, written
+
+__all__ = ["_shared", "written"]
 
 NOT_PART = "a condition is one expression, and `{}` is not part of it"
 
@@ -84,3 +88,32 @@ def test_a_new_value() -> None:
     ) as error:
         require_one_expression("1, b = 2", "--set a", NEW_VALUE)
     assert error.value.hint == "repeat `--set` for another column"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("id=1; drop table x", "--where:1:5: " + NOT_PART.format(";"), "remove it and the text after it"),
+        ("id = 1) OR (true", "--where:1:7: `)` closes nothing", "remove it, or open it before"),
+        (
+            "limit > 5",
+            "--where:1:1: " + NOT_PART.format("limit"),
+            "put a column of that name in backticks: `limit`",
+        ),
+        ("note = 'it\\'s", "--where:1:8: the quote that begins here is not closed", "close it"),
+        ("`a b = 1", "--where:1:1: the quote that begins here is not closed", "close it"),
+        ("", "--where: the condition is empty", "write one, such as `id = 7`"),
+    ],
+)
+def test_a_condition_of_a_compaction_is_one_expression_of_spark(
+    written: WrittenTables, text: str, message: str, hint: str
+) -> None:
+    table = written.create("columns: [{name: id, type: long}]")
+    with pytest.raises(UsageError) as error:
+        plan_compaction(written.session, table, where=text)
+    assert (error.value.message, error.value.hint) == (message, hint)
+
+
+@pytest.mark.parametrize("text", ["note = \"a;b\" AND n = 'it\\'s'", "`a;b` = 1", "note = '--' OR id <=> 2"])
+def test_quotes_of_spark(text: str) -> None:
+    require_one_expression(text, "w", CONDITION, SPARK)

@@ -209,6 +209,12 @@ def test_a_condition_is_one_condition(tables: TableSession, condition: str) -> N
         query_table(tables, "sales.orders", condition)
 
 
+@pytest.mark.parametrize("condition", ["id", "1", "NULL", "'true'", "id + 1"])
+def test_a_condition_has_values_that_are_true_or_false(tables: TableSession, condition: str) -> None:
+    with pytest.raises(UsageError, match=r"is a value of type \w+, not a condition"):
+        query_table(tables, "sales.orders", where=condition, limit=3)
+
+
 def test_columns_are_those_of_the_state(tables: TableSession) -> None:
     with pytest.raises(UsageError) as error:
         query_table(tables, "sales.orders", columns=["customer"])
