@@ -28,7 +28,11 @@ def _expression(column: str, value: object) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, (date, datetime, time)):
         return f"'{value.isoformat()}'"
-    if isinstance(value, (int, float, Decimal)) and math.isfinite(value):
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{value:f}"  # DuckDB reads a number with an exponent as a floating-point one
+    if value == 0 and isinstance(value, float):
+        return "-0e0" if math.copysign(1, value) < 0 else "0"  # a decimal, such as `-0.0`, has no sign then
+    if isinstance(value, (int, float)) and math.isfinite(value):
         return str(value)
     raise UsageError(
         f"column `{column}`: a value of type {type(value).__name__} cannot be set",

@@ -8,6 +8,7 @@ a mapping by key.
 from __future__ import annotations
 
 import decimal
+import struct
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta, timezone
 from typing import Any
@@ -125,10 +126,11 @@ def _whole_number(bits: int) -> Callable[[Any], int]:
     return convert
 
 
-def _float(exact_limit: int) -> Callable[[Any], float]:
-    """A conversion that refuses whole numbers without an exact floating-point number.
+def _float(exact_limit: int, form: str) -> Callable[[Any], float]:
+    """A conversion that refuses whole numbers without an exact floating-point number, and lost magnitudes.
 
     :param exact_limit: from this number on, the type lacks whole numbers.
+    :param form: of the type in :mod:`struct`.
     """
 
     def convert(value: Any) -> float:
@@ -136,14 +138,31 @@ def _float(exact_limit: int) -> Callable[[Any], float]:
         if isinstance(value, int) and abs(value) > exact_limit:
             step = 1 << (abs(value).bit_length() - exact_limit.bit_length() + 1)
             _require(value % step == 0, "the type has no number with these digits")
-        return float(value)
+        found = float(value)
+        try:
+            stored = struct.unpack(form, struct.pack(form, found))[0]
+        except OverflowError as error:
+            raise ValueError("the type has no number as large") from error
+        _require(bool(stored) == bool(found), "the type has no number as small")
+        return found
 
     return convert
 
 
 def _text(value: Any) -> str:
     _require(isinstance(value, str), "a text is needed")
+    if (problem := surrogate_problem(value)) is not None:
+        raise ValueError(problem)
     return str(value)
+
+
+def surrogate_problem(text: str) -> str | None:
+    """Why a text has no form in UTF-8, which files have; ``None`` where it has one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return f"it has the surrogate U+{ord(text[error.start]):04X}, which is no character"
+    return None
 
 
 def _binary(value: Any) -> bytes:
@@ -180,18 +199,21 @@ def _time_of_day(value: Any) -> int:
 
 
 def _timestamp(has_zone: bool, is_fine: bool = False) -> Callable[[Any], int]:
-    """Microseconds since the epoch; nanoseconds for a fine one."""
+    """Microseconds since the epoch; nanoseconds for a fine one.
+
+    A time without a zone is in UTC where the type has zones.
+    """
 
     def convert(value: Any) -> int:
         rest = 0
         if isinstance(value, datetime):
             found = value
         else:
+            _require(isinstance(value, str), "a time is needed")
             found, rest = _parsed_timestamp(value)
             _require(is_fine or rest == 0, "it is finer than a microsecond")
-        words = "with" if has_zone else "without"
-        _require((found.tzinfo is not None) == has_zone, f"a time {words} a zone is needed")
-        since = (found if has_zone else found.replace(tzinfo=timezone.utc)) - _EPOCH
+        _require(has_zone or found.tzinfo is None, "a time without a zone is needed")
+        since = (found if found.tzinfo is not None else found.replace(tzinfo=timezone.utc)) - _EPOCH
         return since // _MICROSECOND * _NANOSECONDS + rest if is_fine else since // _MICROSECOND
 
     return convert
@@ -214,8 +236,8 @@ _CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
     "boolean": _boolean,
     "int": _whole_number(32),
     "long": _whole_number(64),
-    "float": _float(2**24),
-    "double": _float(2**53),
+    "float": _float(2**24, "<f"),
+    "double": _float(2**53, "<d"),
     "date": _days,
     "time": _time_of_day,
     "timestamp": _timestamp(has_zone=False),

@@ -33,6 +33,10 @@ class FileSources:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         return frozenset().union(*(source.columns() for source in self._sources))
 
+    def common_columns(self) -> frozenset[str]:
+        """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
+        return frozenset.intersection(*(source.common_columns() for source in self._sources))
+
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         found = [source.fast(db, target) for source in self._sources]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,7 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 _MAGIC_OF_PARQUET = b"PAR1"
 _PATTERN_CHARACTERS = "*?["
 _PART = 1 << 20
+_STDIN = Path("-")
 
 
 class InputFile(Frozen):
@@ -82,6 +84,8 @@ class InputFile(Frozen):
         except (EOFError, gzip.BadGzipFile) as error:
             raise self.error(f"it is not a complete gzip file: {error}") from error
         except OSError as error:
+            if error.strerror is None and self.compression is not None:  # of Arrow's decompression
+                raise self.error(f"it is not a complete {self.compression} file: {error}") from error
             raise self.error(f"it cannot be read: {os_error_reason(error)}") from error
 
 
@@ -105,13 +109,24 @@ def find_input_files(
     :param data_format: of all files; ``None`` for that of each name.
     :raises UsageError: a file is missing, empty, a folder, or of an unknown format.
     """
-    found: list[InputFile] = []
-    for pattern in patterns:
-        if pattern == "-":
-            found.append(_standard_input(folder, data_format))
-        else:
-            found.extend(_readable(path, shown, folder, data_format) for shown, path in _paths(pattern))
-    return tuple(found)
+    named = [
+        (shown, path)
+        for pattern in patterns
+        for shown, path in ([(pattern, _STDIN)] if pattern == "-" else _paths(pattern))
+    ]
+    seen: dict[str, str] = {}
+    for shown, path in named:
+        place = "-" if path is _STDIN else os.path.realpath(path)
+        if place in seen:
+            again = f"`{shown}`" if seen[place] == shown else f"`{seen[place]}` and `{shown}`: the same file"
+            raise UsageError(f"the data is given twice: {again}", "give each file once")
+        seen[place] = shown
+    return tuple(
+        _standard_input(folder, data_format)
+        if path is _STDIN
+        else _readable(path, shown, folder, data_format)
+        for shown, path in named
+    )
 
 
 def require_no_input(output: Path, patterns: Sequence[str]) -> None:
@@ -149,15 +164,13 @@ def _readable(path: Path, shown: str, folder: Path, data_format: str | None) -> 
         raise UsageError(
             f"`{shown}` is a folder", f"name its files, for example `{shown.rstrip('/')}/*.parquet`"
         )
+    if path.is_symlink() and not path.exists():
+        raise UsageError(
+            f"`{shown}` is a link that leads to no file", "name another file, or repair the link"
+        )
     if not path.exists():
         there = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise UsageError(f"there is no file `{shown}`", did_you_mean(path.name, there))
-    try:
-        with path.open("rb") as stream:
-            if path.is_file() and not stream.read(1):
-                raise UsageError(f"the file `{shown}` is empty", "a file of data has at least a header")
-    except OSError as error:
-        raise UsageError(f"the file `{shown}` cannot be read: {os_error_reason(error)}") from error
     suffixes = [suffix.lower() for suffix in path.suffixes]
     compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     rest = suffixes[:-1] if compression else suffixes
@@ -168,6 +181,16 @@ def _readable(path: Path, shown: str, folder: Path, data_format: str | None) -> 
             f"give `--data-format` with one of {', '.join(DATA_FORMATS)}",
         )
     target = path.absolute()
+    try:
+        if not path.is_file():  # a pipe, which can be read once
+            target = folder / f"input-{len(list(folder.iterdir()))}{''.join(suffixes)}"
+            with path.open("rb") as stream, target.open("wb") as copy:
+                shutil.copyfileobj(stream, copy, _PART)
+        with target.open("rb") as stream:
+            if not stream.read(1):
+                raise UsageError(f"the file `{shown}` is empty", "a file of data has at least a header")
+    except OSError as error:
+        raise UsageError(f"the file `{shown}` cannot be read: {os_error_reason(error)}") from error
     if any(character in str(target) for character in "*?[]{}"):
         # DuckDB takes such a name for a pattern.
         link = folder / f"input-{len(list(folder.iterdir()))}{''.join(suffixes)}"

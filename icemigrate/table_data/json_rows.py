@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from icemigrate.errors import UsageError
 from icemigrate.iceberg.types import Field, is_nested
+from icemigrate.metadata_engine.parquet_values import surrogate_problem
 from icemigrate.table_data.bad_rows import BadRow
 from icemigrate.table_data.csv_rows import require_encoding
 from icemigrate.table_data.input_files import InputFile
@@ -34,11 +35,17 @@ class JsonSource:
 
     def __init__(self, files: Sequence[InputFile]) -> None:
         self._files, self.size = tuple(files), sum(file.size for file in files)
-        self._columns = {file: _keys(file) for file in self._files}
+        keys = {file: _keys(file) for file in self._files}
+        self._columns = {file: tuple(found) for file, (found, _) in keys.items()}
+        self._common = frozenset.intersection(*(common for _, common in keys.values()))
 
     def columns(self) -> frozenset[str]:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         return frozenset(name for names in self._columns.values() for name in names)
+
+    def common_columns(self) -> frozenset[str]:
+        """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
+        return self._common
 
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
@@ -95,20 +102,22 @@ def _objects(file: InputFile) -> Iterator[tuple[int, str, Any, str | None]]:
             yield number, text.rstrip("\n"), value, problem
 
 
-def _keys(file: InputFile) -> tuple[str, ...]:
-    """The keys of all rows.
+def _keys(file: InputFile) -> tuple[Iterable[str], frozenset[str]]:
+    """The keys of any row, and those of every row.
 
     :raises UsageError: the file is no text in UTF-8, or has no object.
     """
     require_encoding(file)
-    found, is_object = dict[str, None](), False
+    counts = dict[str, int]()
+    rows = 0
     for _, _, value, _ in _objects(file):
         if isinstance(value, dict):
-            is_object = True
-            found.update(dict.fromkeys(value))
-    if not is_object:
+            rows += 1
+            for key in value:
+                counts[key] = counts.get(key, 0) + 1
+    if not rows:
         raise UsageError(f"{file.shown}: no line has a JSON object", "write one object in each line")
-    return tuple(found)
+    return counts, frozenset(key for key, count in counts.items() if count == rows)
 
 
 def _batches(
@@ -153,7 +162,10 @@ def _text(column: Field, value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, (dict, list)):
         raise ValueError(f"column `{column.name}` cannot have an object or a list as its value")
-    return str(value)
+    text = str(value)
+    if (problem := surrogate_problem(text)) is not None:
+        raise ValueError(f"column `{column.name}` cannot have its value: {problem}")
+    return text
 
 
 def _encoded(value: Any) -> str:

@@ -36,6 +36,10 @@ class MappingSource:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         return frozenset(str(name) for row in self._rows for name in row)
 
+    def common_columns(self) -> frozenset[str]:
+        """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
+        return frozenset.intersection(*map(frozenset, self._rows)) if self._rows else frozenset()
+
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         for name in self.columns():

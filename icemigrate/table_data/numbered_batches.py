@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from math import isinf
 from typing import Any
 
 from icemigrate.iceberg.arrow_types import arrow_schema
@@ -89,5 +90,8 @@ def _with_floats(type_: Type, value: Any) -> Any:
         return [_with_floats(type_.element.type, item) for item in value]
     if isinstance(type_, Map) and isinstance(value, dict):
         return {k: _with_floats(type_.value.type, item) for k, item in value.items()}
-    is_float = type_ in (Primitive("float"), Primitive("double"))
-    return float(value) if is_float and isinstance(value, Decimal) else value
+    if type_ not in (Primitive("float"), Primitive("double")) or not isinstance(value, Decimal):
+        return value
+    found = float(value)
+    is_lost = (isinf(found) and value.is_finite()) or (not found and bool(value))
+    return value if is_lost else found  # an exact number is refused then

@@ -41,6 +41,8 @@ from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.unfit_values import condition_errors, value_errors
 from icemigrate.table_data.writable_tables import load_for_rows
 
+_NEW = "_icemigrate_new"
+"""Begins the names of columns with new values, in SQL."""
 FILE = "filename"
 """DuckDB's own column with the location of a row's data file."""
 
@@ -110,7 +112,7 @@ def update_data(
 
     def rewritten(_columns: str, rows: str, db: LoadDatabase, now: LoadTarget) -> str:
         found = ", ".join(_updated(db, rows, now, values, condition))
-        return f"SELECT {found} FROM {rows}"
+        return f"SELECT {found} FROM {_with_new_values(rows, now, values, condition)}"
 
     try:
         return _rewrite(session, name, UPDATE_MODE, condition, rewritten, values)
@@ -128,7 +130,7 @@ def _updated(
 ) -> list[str]:
     """The columns of a query of updated rows."""
     found = []
-    for column in target.columns:
+    for number, column in enumerate(target.columns):
         name, value = quoted_identifier(column.name), values.get(column.name)
         if value is None:
             found.append(name)
@@ -139,9 +141,21 @@ def _updated(
             given = db.types(f"(SELECT {value.sql} AS v FROM {rows})")["v"]
         if (problem := type_problem(column.type, given, column.name)) is not None:
             raise UsageError(f"--set {column.name}: {problem}", "write a value of the column's type")
-        new = cast_sql(column.type, given, value.sql)
+        new = cast_sql(column.type, given, f"{_NEW}{number}")
         found.append(f"CASE WHEN {condition.sql} THEN {new} ELSE {name} END AS {name}")
     return found
+
+
+def _with_new_values(
+    rows: str, target: LoadTarget, values: Mapping[str, RowExpression], condition: RowExpression
+) -> str:
+    """The rows with each new value in a column: a check of `uuid()` and its result need the same value."""
+    new = "".join(
+        f", CASE WHEN {condition.sql} THEN {values[column.name].sql} END AS {_NEW}{number}"
+        for number, column in enumerate(target.columns)
+        if column.name in values
+    )
+    return f"(SELECT *{new} FROM {rows})"
 
 
 def _require_row_count(

@@ -58,6 +58,10 @@ class RowSource(Protocol):
         """The names of its columns; with several files, of any of them."""
         ...
 
+    def common_columns(self) -> frozenset[str]:
+        """The columns that every row has, with a value or a null."""
+        ...
+
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """Its rows without numbers; ``None`` where only numbered rows can be read.
 
@@ -85,6 +89,10 @@ class CsvSource:
     def columns(self) -> frozenset[str]:
         """See :class:`RowSource`."""
         return frozenset(name for header in self._headers.values() for name in header)
+
+    def common_columns(self) -> frozenset[str]:
+        """See :class:`RowSource`."""
+        return frozenset.intersection(*map(frozenset, self._headers.values()))
 
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`RowSource`; files with the same header are one relation."""
@@ -128,6 +136,10 @@ class ParquetSource:
         """See :class:`RowSource`."""
         return frozenset(name for types in self._types.values() for name in types)
 
+    def common_columns(self) -> frozenset[str]:
+        """See :class:`RowSource`."""
+        return frozenset.intersection(*map(frozenset, self._types.values()))
+
     def _relation(self, db: LoadDatabase, target: LoadTarget, file: InputFile) -> LoadRelation:
         sql = f"read_parquet({text_literal(str(file.path))}, hive_partitioning = false)"
         if file not in self._types:
@@ -164,6 +176,10 @@ class ArrowSource:
     def columns(self) -> frozenset[str]:
         """See :class:`RowSource`."""
         return frozenset(self._data.schema.names)
+
+    def common_columns(self) -> frozenset[str]:
+        """See :class:`RowSource`."""
+        return self.columns()
 
     def _relation(self, db: LoadDatabase, target: LoadTarget) -> LoadRelation:
         where = self._file or GIVEN_DATA

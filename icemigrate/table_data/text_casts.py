@@ -18,7 +18,7 @@ from icemigrate.table_data.duckdb_types import duckdb_type
 _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _MINUTES = r":[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d}0*)?)?"
 _CLOCK = f"[0-9]{{1,2}}{_MINUTES}"
-_ZONE = "( ?(Z|z|[+-][0-9]{2}(:?[0-9]{2})?))?"
+_ZONE = "( ?(Z|z|[+-](0[0-9]|1[0-8])(:?[0-5][0-9])?))?"
 _UTC = "make_timestamptz(epoch_us(CAST({x} AS TIMESTAMP)))"
 """DuckDB's cast of a text to a timestamp with a zone asks the ICU library about each row."""
 _NUMBERS = {
@@ -80,7 +80,10 @@ def text_form(type_: Type) -> TextForm:
         digits = 9 if name.endswith("_ns") else 6
         pattern = f"{_DAY}([ T]{_CLOCK % digits}{zone})?"
         return TextForm(
-            "strlen({x}) = 19 AND {x}[17] = ':'", pattern, cast, _UTC if name == "timestamptz" else None
+            "strlen({x}) = 19 AND {x}[8] = '-' AND {x}[14] = ':' AND {x}[17] = ':'",
+            pattern,
+            cast,
+            _UTC if name == "timestamptz" else None,
         )
     if name in ("float", "double"):
         tried = f"TRY_CAST({{x}} AS {duckdb_type(type_)})"

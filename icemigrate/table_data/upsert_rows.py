@@ -175,13 +175,30 @@ def _staged(db: LoadDatabase, target: LoadTarget, source: RowSource, on: Sequenc
     if bad.count:
         require_rows_fit(bad, target, is_of_files=False)
     given = source.columns()
-    for key in on:
+    ((count,),) = db.query(f"SELECT count(*) FROM {name}")
+    for key in on if count or given else ():
         if key not in given:
             raise UsageError(f"the data has no column `{key}`, which `--on` names")
     values = tuple(c.name for c in target.columns if c.name in given and c.name not in on)
     staged = StagedRows(name, tuple(on), values)
     _require_keys(db, staged)
+    _require_same_columns(source, staged)
     return staged
+
+
+def _require_same_columns(source: RowSource, staged: StagedRows) -> None:
+    """Check that a column which some rows lack does not overwrite the values of these rows with nulls.
+
+    :raises UsageError: a row has a column that another one lacks.
+    """
+    common = source.common_columns()
+    lacking = [f"`{name}`" for name in staged.values if name not in common]
+    if lacking:
+        raise UsageError(
+            f"some rows of the data have no {' and no '.join(lacking)}, and other rows do",
+            "give all rows the same columns, with null for no value; or upsert rows with other columns on "
+            "their own, because a column that all rows lack keeps its values",
+        )
 
 
 def _empty(target: LoadTarget) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import sqlite3
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,15 @@ def test_rows_are_changed_by_conditions_and_keys(lake: IcebergManager) -> None:
     assert rows[0]["born"] == datetime.date(2000, 1, 2)
     with pytest.raises(UsageError, match="column `name`: a value of type list"):
         lake.update_data("sales.people", {"name": ["x"]}, "true")
+
+
+def test_numbers_of_python_keep_their_digits_and_sign(lake: IcebergManager) -> None:
+    lake.create_table("sales.sums", {"id": "int", "sum": "decimal(38,0)", "share": "double"})
+    lake.insert_data("sales.sums", {"id": 1})
+    digits = Decimal("1.2345678901234567890123456789012E+36")
+    lake.update_data("sales.sums", {"sum": digits, "share": -0.0}, "id = 1")
+    (row,) = lake.query_table("sales.sums").to_pylist()
+    assert (row["sum"], str(row["share"])) == (digits, "-0.0")
 
 
 def test_snapshots_are_compared(lake: IcebergManager) -> None:

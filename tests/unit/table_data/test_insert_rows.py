@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 from collections.abc import Callable
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import duckdb
@@ -203,6 +205,89 @@ def test_texts_of_times_without_a_zone_column(written: WrittenTables) -> None:
     with pytest.raises(Mistakes, match="4 rows do not fit"):
         insert_files(written.session, table, [written.file("b.csv", bad)])
     assert len(written.rows(table)) == 3
+
+
+@pytest.mark.parametrize("names", [["a.csv", "a.csv"], ["a.csv", "*.csv"], ["a.csv", "./a.csv"], ["-", "-"]])
+def test_data_that_is_given_twice_is_an_error(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    table = written.create(ORDERS)
+    written.file("a.csv", "id\n1\n")
+    monkeypatch.chdir(written.folder)
+    with pytest.raises(UsageError, match="the data is given twice"):
+        insert_files(written.session, table, names, "csv")
+    assert written.snapshots(table) == []
+
+
+@pytest.mark.parametrize(("data_format", "content"), [("csv", CSV.encode()), ("parquet", parquet())])
+def test_a_named_pipe_is_read_once(written: WrittenTables, data_format: str, content: bytes) -> None:
+    table = written.create(ORDERS)
+    path = written.folder / "pipe"
+    os.mkfifo(path)
+    writer = Thread(target=path.write_bytes, args=(content,), daemon=True)
+    writer.start()
+    assert insert_files(written.session, table, [str(path)], data_format).rows == 2
+    writer.join(10)
+    assert written.rows(table) == ROWS
+
+
+def test_a_damaged_zstd_file_and_a_link_to_nothing_are_named(written: WrittenTables) -> None:
+    table = written.create(ORDERS)
+    for name, content in (("a.csv.zst", zstd(CSV.encode())[:-4]), ("b.jsonl.zst", b'{"id": 1}\n')):
+        with pytest.raises(UsageError, match=rf"{name}: it is not a complete zstd file: "):
+            insert_files(written.session, table, [written.file(name, content)])
+    link = written.folder / "link.csv"
+    link.symlink_to("nothing.csv")
+    with pytest.raises(UsageError, match="is a link that leads to no file"):
+        insert_files(written.session, table, [str(link)])
+
+
+FLOATS = "columns: [{name: f, type: float}, {name: d, type: double}, {name: l, type: list<double>}]"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"f": 1e39},
+        {"f": -3.4028235677973366e38},
+        {"f": 1e-50},
+        {"d": 10**400},
+        '{"l": [1e400]}',
+        '{"l": [1e-400]}',
+        '{"f": 1e39}',
+        '{"d": 1e400}',
+    ],
+)
+def test_a_number_beyond_a_floating_point_type_is_no_infinity_and_no_zero(
+    written: WrittenTables, row: Any
+) -> None:
+    table = written.create(FLOATS)
+    insert: Callable[[], object] = partial(insert_data, written.session, table, row)
+    if isinstance(row, str):
+        insert = partial(insert_files, written.session, table, [written.file("a.jsonl", f"{row}\n")])
+    with pytest.raises(Mistakes, match="1 row does not fit"):
+        insert()
+
+
+@pytest.mark.parametrize("text", ["\\ud800", "a\\udcffb"])
+def test_a_surrogate_is_no_character(written: WrittenTables, text: str) -> None:
+    table = written.create("columns: [{name: s, type: string}, {name: l, type: list<string>}]")
+    for line in (f'{{"s": "{text}"}}', f'{{"l": ["{text}"]}}'):
+        inserts: list[Callable[[], object]] = [
+            partial(insert_files, written.session, table, [written.file("a.jsonl", f"{line}\n")]),
+            partial(insert_data, written.session, table, [json.loads(line)]),
+        ]
+        for insert in inserts:
+            with pytest.raises(Mistakes) as error:
+                insert()
+            assert "which is no character" in error.value.diagnostics[0].message
+
+
+def test_a_time_of_python_without_a_zone_is_utc(written: WrittenTables) -> None:
+    table = written.create(ORDERS)
+    rows = [{"id": 1, "at": AT.replace(tzinfo=None)}, {"id": 2, "at": "2024-01-01T10:00:00"}]
+    insert_data(written.session, table, rows)
+    assert written.rows(table, "id", "at") == [(1, AT), (2, AT)]
 
 
 NESTED = """

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from icemigrate.errors import ExitCode, IcemigrateError, Mistakes, UsageError
@@ -301,6 +304,73 @@ def test_keys_that_identify_no_row(
     with pytest.raises(UsageError, match=message):
         upsert(written.session, name, data, on)
     assert len(written.snapshots(name)) == 2
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.csv": "id,city\n1,Bonn\n", "b.csv": "id,amount\n2,7\n"},
+        {"a.csv": "id,city\n1,Bonn\n", "b.jsonl": '{"id": 2, "city": "Rome", "amount": 7}\n'},
+        {"a.jsonl": '{"id": 1, "city": "Bonn"}\n{"id": 2, "amount": 7}\n'},
+        {"a.jsonl": '{"id": 1, "city": "Bonn"}\n', "b.jsonl": '{"id": 2, "amount": 7}\n'},
+        {
+            "a.parquet": pa.table({"id": [1], "city": ["Bonn"]}),
+            "b.parquet": pa.table({"id": [2], "amount": ["7"]}),
+        },
+        {
+            "a.arrow": pa.table({"id": [1], "city": ["Bonn"]}),
+            "b.arrow": pa.table({"id": [2], "amount": ["7"]}),
+        },
+        [{"id": 1, "city": "Bonn"}, {"id": 2, "amount": "7"}],
+    ],
+)
+def test_upsert_overwrites_no_value_with_a_column_that_only_other_rows_have(
+    written: WrittenTables, files: Any
+) -> None:
+    name = items(written)
+    before = written.rows(name)
+    change = partial(upsert, written.session, name, files, ["id"])
+    if isinstance(files, dict):
+        paths = [written.file(file, _content(file, content)) for file, content in files.items()]
+        change = partial(upsert_rows.upsert_files, written.session, name, paths, ["id"])
+    with pytest.raises(
+        UsageError, match=r"some rows of the data have no `\w+`(| and no `\w+`), and other rows"
+    ):
+        change()
+    assert (written.rows(name), len(written.snapshots(name))) == (before, 2)
+
+
+def _content(file: str, content: Any) -> str | bytes:
+    if isinstance(content, str):
+        return content
+    stream = io.BytesIO()
+    if file.endswith(".parquet"):
+        pq.write_table(content, stream)
+    else:
+        with pa.ipc.new_file(stream, content.schema) as writer:
+            writer.write_table(content)
+    return stream.getvalue()
+
+
+def test_upsert_of_no_rows_changes_nothing(written: WrittenTables) -> None:
+    name = items(written)
+    for data in ([], pa.table({"id": pa.array([], pa.int64())})):
+        assert upsert(written.session, name, data, ["id"]) == RowChangeOutcome()
+
+
+@pytest.mark.parametrize("value", ["uuid()", "random()", "chr(65 + CAST(floor(random() * 9) AS INTEGER))"])
+def test_a_new_value_is_evaluated_once(written: WrittenTables, value: str) -> None:
+    name = items(written)
+    assert update_data(written.session, name, {"city": value}, "id < 3").updated == 2
+    assert all(city for _, city in written.rows(name, "id", "city")[:2])
+
+
+def test_a_new_value_is_evaluated_for_no_other_row(written: WrittenTables) -> None:
+    name = items(written)
+    update_data(written.session, name, {"amount": "CAST(city AS DECIMAL(10, 2))"}, "city = '1'")
+    assert len(written.snapshots(name)) == 2
+    update_data(written.session, name, {"city": "'1'"}, "id = 1")
+    assert update_data(written.session, name, {"amount": "CAST(city AS INT)"}, "city = '1'").updated == 1
 
 
 def test_rows_that_do_not_fit_are_not_upserted(written: WrittenTables) -> None:

@@ -37,6 +37,21 @@ def test_a_timestamp_with_a_zone_is_the_one_of_duckdbs_own_cast(text: str) -> No
     assert found == [(True, True)]
 
 
+@pytest.mark.parametrize(
+    ("type_", "text"),
+    [
+        *(("timestamptz", f"2024-01-01 10:00:00{zone}") for zone in ("+25:00", "+19", "-0260", "+02:60")),
+        ("timestamp", "2024-1-1T1:00+02:00"),
+        ("timestamp", "2024-1-1T10:0+02:00"),
+    ],
+)
+def test_a_zone_that_does_not_fit(type_: str, text: str) -> None:
+    found = duckdb.execute(f"SELECT {text_misfits(Primitive(type_), 'x')} FROM (SELECT '{text}' AS x)")
+    assert found.fetchall() == [(True,)]
+    with pytest.raises(duckdb.Error):
+        duckdb.execute(f"SELECT {text_value(Primitive(type_), 'x')} FROM (SELECT '{text}' AS x)").fetchall()
+
+
 TYPES: dict[str, Type] = {name: Primitive(name) for name in ("int", "long", "float", "double")}
 TYPES["decimal"] = Decimal(9, 2)
 NUMBERS = [
