@@ -11,7 +11,7 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions
 from icemigrate.cli.outputs import OutputTarget
-from icemigrate.cli.streams import write_stream
+from icemigrate.cli.streams import require_utf8_output, write_stream
 from icemigrate.diagnostics import format_count
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ class RowOutput:
             return
         # A terminal gets hidden characters as escapes, another program gets them as they are.
         rendered = not sys.stdout.isatty()
+        if rendered:
+            require_utf8_output()
         written = query_output.write_rows(
             query, self._format, self._output, lambda text: write_stream(text, is_rendered=rendered)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import TextIO
@@ -34,6 +35,12 @@ def write_stream(text: str, stream: TextIO | None = None, *, is_rendered: bool =
         if not isinstance(error, BrokenPipeError) and stream is sys.stdout:
             reason = error.strerror or str(error)
             raise IcemigrateError(f"cannot write to standard output: {reason}") from error
+
+
+def require_utf8_output() -> None:
+    """Make standard output UTF-8 whatever the locale is: a program takes escapes in CSV for the text."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
 
 
 def _encodable(text: str, stream: TextIO) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.commands.user_files import not_written
+from icemigrate.commands.user_files import not_written, user_stream
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
-from icemigrate.system.file_writes import replacing_stream
 from icemigrate.system.measured_activity import ROWS, measured_activity
 from icemigrate.table_data.duckdb_session import statement_share
 from icemigrate.table_data.query_explain import explain_query
@@ -103,7 +102,7 @@ def _written(rows: _Counted, name: str, output: Path | None, write: Callable[[st
             write(part.decode("utf-8"))
         return rows.count
     try:
-        with replacing_stream(output) as stream:
+        with user_stream(output) as stream:
             if name == "parquet":
                 write_parquet(rows, stream)
             else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from icemigrate.errors import IcemigrateError, os_error_reason
 from icemigrate.files.parse.source_text import shown_path
-from icemigrate.system.file_writes import replace_inside, replace_named, require_replaceable
+from icemigrate.system.file_writes import replace_inside, replace_named, replacing_stream, require_replaceable
 from icemigrate.system.repository_boundary import OutsideRepository
 from icemigrate.system.reserved_files import ReservedFile
 
@@ -36,6 +38,17 @@ def write_user_file(path: Path, text: str) -> None:
             replace_named(path, data)
     except OSError as error:
         raise not_written(path, error) from error
+
+
+@contextmanager
+def user_stream(path: Path) -> Iterator[BinaryIO]:
+    """A stream to a file that the user named; see :func:`write_user_file`.
+
+    :raises OSError: the file cannot be written.
+    """
+    number = _descriptor(path)
+    with replacing_stream(path) if number is None else _opened(number) as stream:
+        yield stream
 
 
 def require_writable(path: Path) -> None:
@@ -86,7 +99,11 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _write_on(number: int, data: bytes) -> None:
+    with _opened(number) as stream:
+        stream.write(data)
+
+
+def _opened(number: int) -> BinaryIO:
     for printed in (sys.stdout, sys.stderr):
         printed.flush()
-    with os.fdopen(os.dup(number), "wb") as stream:
-        stream.write(data)
+    return os.fdopen(os.dup(number), "wb")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import subprocess
+import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -139,6 +142,20 @@ def test_no_row_is_a_heading_or_an_empty_array(
     query = ("query", "sales.orders", "--columns", "id", "--where", "false", "--format")
     assert run(capsys, sales, *query, "csv")[1] == '"id"\n'
     assert run(capsys, sales, *query, "json")[1] == "[]\n"
+
+
+@pytest.mark.parametrize("target", ["", "/dev/stdout", "/dev/fd/1"])
+def test_rows_for_a_program_are_utf8_in_every_locale(sales: TableProject, target: str) -> None:
+    query = "SELECT 'é\u202e語' AS v FROM sales.orders WHERE id = 1"
+    done = subprocess.run(
+        [sys.executable, "-m", "icemigrate.cli", "table", "sql", query, "--format", "csv"]
+        + (["-o", target] if target else [])
+        + ["--project", str(sales.folder)],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+    )
+    assert done.stdout.decode("utf-8") == '"v"\n"é\u202e語"\n'
 
 
 def test_a_link_in_the_repository_is_not_followed(
