@@ -19,6 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from icemigrate.api.checked_arguments import check_arguments
 from icemigrate.api.project import Project
 from icemigrate.api.thread_sessions import ThreadSessions
 from icemigrate.commands.column_changes import ColumnChanges, change_columns, column_addition
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from icemigrate.table_data.row_changes import RowChangeOutcome
 
 
+@check_arguments
 class IcebergManager:
     """The tables of one catalog.
 

@@ -105,21 +105,9 @@ def run_plan(
             if plan.is_empty:  # another process did all of it meanwhile
                 return ()
         assert plan.ready, "a plan with problems, conflicts or missing consents is not carried out"
-        used, known = publishers or direct_publishers(engine), dict(plan.based_on)
+        used, old = publishers or direct_publishers(engine), dict(plan.based_on)
         run = _Run(
-            plan,
-            engine,
-            held,
-            on_event,
-            by,
-            keep,
-            used,
-            inverse,
-            stop,
-            plan.base,
-            known,
-            add_run_commits,
-            lost,
+            plan, engine, held, on_event, by, keep, used, inverse, stop, plan.base, old, add_run_commits, lost
         )
         if plan.is_baseline:
             return run.baseline()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
@@ -125,7 +126,7 @@ def table_from_yaml(name: TableName, text: str, shown: str) -> Table:
     import yaml
 
     try:
-        entry = yaml.safe_load(text)
+        entry = yaml.safe_load(_as_yaml(text) if text.lstrip()[:1] in ("{", "[") else text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = FilePosition(shown, mark.line + 1, mark.column + 1) if mark else FilePosition(shown)
@@ -139,7 +140,7 @@ def table_from_yaml(name: TableName, text: str, shown: str) -> Table:
             "write `columns:` as in a migration file, or give Iceberg's schema JSON, which has `fields`",
         )
     # Each key is one line of JSON, which is YAML too.  Positions are those of the file's first line.
-    text = json.dumps({"tables": [{**entry, "name": str(name)}]}, default=str)
+    text = _as_yaml(json.dumps({"tables": [{**entry, "name": str(name)}]}, default=str))
     read = read_migration(SourceText(shown, text), Version.parse("0001"), "create")
     found = [replace(d, place=FilePosition(shown)) for d in read.diagnostics]
     if read.migration is not None and not has_errors(found):
@@ -149,3 +150,18 @@ def table_from_yaml(name: TableName, text: str, shown: str) -> Table:
         if tables and not has_errors(found):
             return tables[0]
     raise Mistakes(tuple(d for d in found if d.severity.value == "error"), f"{shown} declares no valid table")
+
+
+_ESCAPE = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|.)", re.IGNORECASE | re.DOTALL)
+
+
+def _as_yaml(text: str) -> str:
+    """A JSON text whose escapes YAML has too: it has no pair of surrogates for one character."""
+
+    def escape(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        pair = bytes.fromhex(found[1]) + bytes.fromhex(found[2])
+        return f"\\U{ord(pair.decode('utf-16-be')):08x}"
+
+    return _ESCAPE.sub(escape, text)

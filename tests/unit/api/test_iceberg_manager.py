@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import inspect
 import sqlite3
 from decimal import Decimal
 from pathlib import Path
@@ -134,7 +135,7 @@ def test_rows_and_snapshots_of_a_table(lake: IcebergManager) -> None:
     assert lake.query_as_of("sales.orders", day).num_rows == 3
     with pytest.raises(UsageError, match="no snapshot"):
         lake.query_as_of("sales.orders", datetime.date(2020, 1, 1))
-    with pytest.raises(UsageError, match="`None` is not a time"):
+    with pytest.raises(UsageError, match="`query_as_of`: `timestamp` has a wrong value of type NoneType"):
         lake.query_as_of("sales.orders", None)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="no tag"):
         lake.query_tag("sales.orders", "gold")
@@ -219,6 +220,39 @@ def test_a_mistake_is_an_error_of_the_project(lake: IcebergManager, name: str) -
     kind, text, act = MISTAKES[name]
     with pytest.raises(kind, match=text):
         act(lake)
+
+
+def _public_methods() -> list[str]:
+    return [name for name in vars(IcebergManager) if not name.startswith("_") and name != "close"]
+
+
+@pytest.mark.parametrize("method", _public_methods())
+def test_arguments_of_wrong_types_are_errors_of_the_project(lake: IcebergManager, method: str) -> None:
+    lake.create_table("sales.t", {"a": "int", "b": "int"})
+    call = getattr(lake, method)
+    parameters = list(inspect.signature(call).parameters.values())
+    required = [p for p in parameters if p.default is p.empty]
+    good = {"str": "sales.t", "int": 1, "float": 1.0, "int | str": "main", "Mapping[str, Any]": {}}
+    good |= {"Mapping[str, object]": {}, "str | Sequence[str]": "a", "date | str": "2026-01-01", "Any": []}
+    arguments = {p.name: good[str(p.annotation)] for p in required}
+    wrong = 0
+    for parameter in parameters:
+        if str(parameter.annotation) in ("Any", "object", "SparkSession | None"):
+            continue
+        for value in (object(), b"x", 1.5j, *([] if "None" in str(parameter.annotation) else [None])):
+            wrong += 1
+            with pytest.raises(UsageError, match=f"`{method}`: `{parameter.name}` has a wrong value of type"):
+                call(**{**arguments, parameter.name: value})
+    assert wrong
+
+
+def test_a_text_is_no_list_of_columns(lake: IcebergManager) -> None:
+    lake.create_table("sales.t", {"a": "int", "b": "int"})
+    with pytest.raises(UsageError, match="`query_table`: `columns` has a wrong value of type str") as error:
+        lake.query_table("sales.t", columns="ab")
+    assert error.value.hint == "give a list of texts"
+    with pytest.raises(UsageError, match="`query_tag`: `tag` has a wrong value of type NoneType"):
+        lake.query_tag("sales.t", None)  # type: ignore[arg-type]
 
 
 def test_a_closed_manager_is_not_used(lake: IcebergManager) -> None:

@@ -180,3 +180,13 @@ def test_the_types_of_a_csv_file_are_shown_before_and_after_the_creation(
     document = json.loads(capsys.readouterr().out)
     assert (document["done"], document["is_inferred"]) == (True, True)
     assert document["location"]
+
+
+def test_a_character_beyond_the_basic_plane_is_part_of_a_name(written: WrittenTables) -> None:
+    fields = [{"name": "🙂", "type": "long", "description": "a\\ud83d and 🙂"}]
+    for number, ensure_ascii in enumerate((True, False)):
+        schema = written.file("s.json", json.dumps({"columns": fields}, ensure_ascii=ensure_ascii))
+        name = f"sales.🙃{number}"
+        assert written.project.run("table", "create", name, "--schema", schema) == ExitCode.OK
+        (column,) = current_schema(written.session.load(name).metadata).fields
+        assert (column.name, column.doc) == ("🙂", "a\\ud83d and 🙂")
