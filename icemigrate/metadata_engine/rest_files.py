@@ -49,6 +49,8 @@ class RestFiles:
         self._default = TableFiles(settings)
         self._lock = Lock()
         self._by_prefix: dict[str, tuple[Mapping[str, str], TableFiles]] = {}
+        # A run has thousands of prefixes, of few lengths: one look-up for each length, not for each prefix.
+        self._lengths: tuple[int, ...] = ()
 
     def read(self, location: str) -> bytes:
         """See :class:`~icemigrate.metadata_engine.table_store.FileStore`."""
@@ -84,11 +86,15 @@ class RestFiles:
                 if known is None or known[0] != properties:
                     files = TableFiles(self._settings.with_properties(properties))
                     self._by_prefix[prefix] = (properties, files)
+                    if len(prefix) not in self._lengths:
+                        self._lengths = tuple(sorted({*self._lengths, len(prefix)}, reverse=True))
 
     def _files(self, location: str) -> TableFiles:
         with self._lock:
-            fitting = [prefix for prefix in self._by_prefix if location.startswith(prefix)]
-            return self._by_prefix[max(fitting, key=len)][1] if fitting else self._default
+            for length in self._lengths:
+                if (found := self._by_prefix.get(location[:length])) is not None:
+                    return found[1]
+            return self._default
 
 
 def _vended(config: object) -> dict[str, str]:
