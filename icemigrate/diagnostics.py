@@ -242,3 +242,22 @@ def format_size(size: int) -> str:
     while value >= 999.5 and unit < len(_SIZE_UNITS) - 1:
         value, unit = value / 1000, unit + 1
     return f"{size} B" if not unit else f"{value:.3g} {_SIZE_UNITS[unit]}"
+
+
+_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)[ _]?([kmgt])(i)?b?", re.IGNORECASE)
+
+
+def bytes_of_size(text: str) -> str | None:
+    """A size with a unit as a number of bytes, in words: ``10 MB is 10000000, 10 MiB is 10485760``.
+
+    :returns: ``None`` for other texts.
+    """
+    if (found := _SIZE.fullmatch(text.strip())) is None:
+        return None
+    number, letter, is_binary = found[1], found[2].lower(), found[3] is not None
+    power = "kmgt".index(letter) + 1
+    exact = round(float(number) * 1024**power)
+    unit = "k" if letter == "k" and not is_binary else letter.upper()
+    if is_binary:
+        return f"{number} {unit}iB is {exact}"
+    return f"{number} {unit}B is {round(float(number) * 1000**power)}, {number} {letter.upper()}iB is {exact}"

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from icemigrate.diagnostics import did_you_mean
+from icemigrate.diagnostics import bytes_of_size, did_you_mean
 from icemigrate.iceberg.table import DISTRIBUTION_PROPERTY
 from icemigrate.rules.known_properties import (
     PREFIXED,
@@ -49,12 +49,18 @@ def find_invalid_property_values(changed: ChangedTable, _options: RuleOptions) -
     for key, value in changed.new_properties.items():
         kind = _kind(key)
         if kind is not None and (reason := property_value_problem(kind, value)):
-            near = did_you_mean(value, kind) if isinstance(kind, tuple) else None
+            near = did_you_mean(value, kind) if isinstance(kind, tuple) else _bytes_hint(key, value)
             yield changed.finding(
                 ("properties", key),
                 f"`{key}` of `{changed.name}` cannot be `{value}`: expected {reason}",
                 near,
             )
+
+
+def _bytes_hint(key: str, value: str) -> str | None:
+    """The number of bytes that a size with a unit can be for."""
+    size = bytes_of_size(value) if "size" in key or "bytes" in key else None
+    return None if size is None else f"write the number of bytes: {size}"
 
 
 def _kind(key: str) -> PropertyKind | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icemigrate.diagnostics import did_you_mean
+from icemigrate.diagnostics import bytes_of_size, did_you_mean
 from icemigrate.files.parse.file_phrases import SHOWN_LENGTH
 from icemigrate.files.parse.json_schemas import SchemaRule, all_rules
 from icemigrate.files.parse.yaml_nodes import YamlMapping, YamlNode, YamlSequence, to_data
@@ -70,6 +70,8 @@ def type_hint(node: YamlNode, types: frozenset[str], rule: SchemaRule, key: str)
     if "boolean" in types and word in _BOOLEAN_WORDS:
         plain = _BOOLEAN_WORDS[word]
         return f"write `{plain}`" if word != plain else f"write `{plain}` without quotes"
+    if "integer" in types and key.endswith("_bytes") and (size := bytes_of_size(node.text)) is not None:
+        return f"write the number of bytes, without a unit: {size}"
     if "integer" in types and any(character.isdigit() for character in node.text):
         return "write decimal digits, without a unit and quotes"
     if "string" in types and not isinstance(node.value, str) and node.text:

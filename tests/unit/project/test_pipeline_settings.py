@@ -74,6 +74,22 @@ pipeline:
 
 
 @pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("10MB", "write the number of bytes, without a unit: 10 MB is 10000000, 10 MiB is 10485760"),
+        ("1.5 g", "write the number of bytes, without a unit: 1.5 GB is 1500000000, 1.5 GiB is 1610612736"),
+        ("256MiB", "write the number of bytes, without a unit: 256 MiB is 268435456"),
+        ("64k", "write the number of bytes, without a unit: 64 kB is 64000, 64 KiB is 65536"),
+        ("10 apples", "write decimal digits, without a unit and quotes"),
+    ],
+)
+@pytest.mark.parametrize("key", ["min_batch_bytes", "batch_bytes"])
+def test_a_size_with_a_unit(key: str, value: str, hint: str) -> None:
+    (mistake,) = read_project(source(f"pipeline: {{{key}: {value}}}", "icemigrate.yaml"), ROOT).diagnostics
+    assert (mistake.code, mistake.hint) == ("wrong-type", hint)
+
+
+@pytest.mark.parametrize(
     ("text", "code", "message"),
     [
         ("{tables: {spans: x}}", "unknown-key", "`spans` is not a key of a table for each kind"),
