@@ -12,6 +12,7 @@ from typing import Any
 
 from icemigrate.otlp.telemetry_rows import is_readable
 from icemigrate.pipeline.entry_payloads import entries_with_payloads
+from icemigrate.spark.task_errors import carry_errors
 from icemigrate.wal.entries import Entry, EntryKind, PayloadEncoding
 from icemigrate.wal.log_folder import (
     SEALED,
@@ -108,7 +109,7 @@ def _write_segments(log: AnyPath, prefix: str, batches: Iterable[Any]) -> Iterat
     context = TaskContext.get()
     task = 0 if context is None else context.partitionId()
     count = 0
-    with entries_with_payloads(log, batches) as found:
+    with carry_errors(), entries_with_payloads(log, batches) as found:
         for part, entries in enumerate(_parts(found)):
             write_sealed(log / DEFERRED / f"{prefix}-{task:05}{part:03}{SEALED}", entries)
             count += len(entries)

@@ -36,6 +36,7 @@ from icemigrate.planning.planning_context import ReservedNames
 from icemigrate.project.namespace_mapping import NamespaceMapping
 from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.project.tenant_tables import TenantTables
+from icemigrate.spark.task_errors import carry_errors
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.table_session import CurrentTable
@@ -276,7 +277,11 @@ def file_batches(context: BatchContext, batches: Iterable[Any]) -> Iterator[Any]
     store = open_table_store(context.settings)
     assert store is not None, "the driver opened this catalog"
     try:
-        with open_load_database() as db, entries_with_payloads(context.log, batches) as entries:
+        with (
+            carry_errors(),
+            open_load_database() as db,
+            entries_with_payloads(context.log, batches) as entries,
+        ):
             writer = EntryFileWriter(context, store, db)
             for (tenant, kind), group in groupby(entries, key=itemgetter("tenant", "kind")):
                 if tenant is None:

@@ -65,7 +65,7 @@ class EntryPayloads:
             ) from error
         if len(found) != size:
             raise LogError(
-                f"the segment {path} is shorter than it was",
+                f"the segment {path} is shorter than it was: it has no {size:,} bytes at offset {at}",
                 "restore the segment: the next run repeats its batch",
             )
         return found

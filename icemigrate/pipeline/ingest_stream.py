@@ -39,7 +39,7 @@ from icemigrate.spark.java_errors import convert_java_errors
 from icemigrate.spark.session import use_own_python
 from icemigrate.table_data.table_session import TableSession
 from icemigrate.table_data.writable_tables import reserved_of
-from icemigrate.wal.log_folder import seal_abandoned
+from icemigrate.wal.log_folder import LogError, seal_abandoned
 from icemigrate.wal.log_lock import LogLock
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def ingest(
                 batches.has_new_tables = False
                 _return_segments(settings, lock)
                 removed += _drain_all(spark, settings, batches, stopping)
-    except EngineError as error:
+    except (EngineError, LogError) as error:
         if stopping.is_set():
             failed = f"the run was asked to stop, and its last batch failed: {batches.failure or error}"
             hint = "send the signal to the command alone; the next run repeats the batch"
@@ -332,7 +332,10 @@ class _Batches:
         id_ = stream_id(self._settings.checkpoint)
         assert id_ is not None, "Spark writes the id before the first batch"
         drop_deferred(id_, number, self._settings.log)
+        self.source.require_segments(self.checkpoint.folder, number)
         entries = self.source.entries(segments)
+        if self.source.may_repeat(self.checkpoint.folder, number):
+            entries = entries.dropDuplicates()
         ordered = entries.repartition("tenant", "kind").sortWithinPartitions(
             "tenant", "kind", "segment", "offset"
         )

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from icemigrate.spark.task_errors import carry_errors
 from icemigrate.wal.entries import Entry, is_tenant_id, tenant_problem
 from icemigrate.wal.log_folder import LogError, read_segment
 from icemigrate.wal.segment_format import SegmentParts, StoredEntry
@@ -34,8 +35,9 @@ def entry_batches(batches: Iterable[Any]) -> Iterator[Any]:
     """
     paths = (path.as_py() for batch in batches for path in batch.column("path"))
     rows = (row for path in paths for row in _file_rows(path))
-    while found := list(islice(rows, _PLACES_PER_BATCH)):
-        yield _batch(found)
+    with carry_errors():
+        while found := list(islice(rows, _PLACES_PER_BATCH)):
+            yield _batch(found)
 
 
 def segment_batches(segments: Iterable[tuple[str, bytes]]) -> Iterator[Any]:

@@ -17,6 +17,7 @@ from icemigrate.errors import EngineError
 from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, missing_segment, segment_batches
 from icemigrate.pipeline.segment_lists import SegmentLists
+from icemigrate.spark.task_errors import carry_errors
 from icemigrate.wal.log_folder import read_segment, sealed_files
 from icemigrate.wal.storage_path import AnyPath, StoragePath
 
@@ -55,7 +56,14 @@ class SegmentReader(DataSourceStreamReader):
         return {_OFFSET: -1}
 
     def latestOffset(self) -> dict[str, int]:  # noqa: N802 (Spark's name)
-        """The last list, after a new one where there are new segments."""
+        """The last list, after a new one where there are new segments.
+
+        :raises TaskError: the log or the checkpoint cannot be read or written.
+        """
+        with carry_errors():
+            return self._latest()
+
+    def _latest(self) -> dict[str, int]:
         if self._known is None:
             lists = self._lists.read()
             self._known = {name for names in lists.values() for name in names}
@@ -67,15 +75,19 @@ class SegmentReader(DataSourceStreamReader):
         new = [one.path.name for one in self._limit.first(waiting)]
         if new:
             self._lists.add(self._last + 1, new)
-            self._known.update(new)
+            known.update(new)
             self._last += 1
         return {_OFFSET: self._last}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[_Segments]:
         """The segments of the lists after one offset, up to another one.
 
-        :raises EngineError: a list is missing.
+        :raises TaskError: a list is missing, or the checkpoint cannot be read.
         """
+        with carry_errors():
+            return self._between(start, end)
+
+    def _between(self, start: dict[str, int], end: dict[str, int]) -> Sequence[_Segments]:
         numbers = range(start[_OFFSET] + 1, end[_OFFSET] + 1)
         lists = self._lists.read() if numbers else {}
         if missing := [number for number in numbers if number not in lists]:
@@ -90,10 +102,11 @@ class SegmentReader(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """The entries of a task's segments, as Arrow batches.
 
-        :raises LogError: a segment cannot be read.
+        :raises TaskError: a segment cannot be read.
         """
         assert isinstance(partition, _Segments)
-        return segment_batches(self._contents(partition.names))
+        with carry_errors():
+            yield from segment_batches(self._contents(partition.names))
 
     def _contents(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         for name in names:

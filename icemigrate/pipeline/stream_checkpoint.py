@@ -92,6 +92,29 @@ def complete_segments(checkpoint: AnyPath, complete: int) -> frozenset[Path]:
     return found
 
 
+def planned_names(checkpoint: AnyPath, batch: int) -> frozenset[str]:
+    """The names of the segments of a batch of a local log.
+
+    :param batch: one that Spark has begun.
+    :raises EngineError: the checkpoint cannot be read.
+    """
+    last = source_number(checkpoint, batch)
+    first = source_number(checkpoint, batch - 1) + 1 if batch else 0
+    folder = checkpoint / SOURCE_FOLDER
+    try:
+        return frozenset(
+            unquote(urlsplit(entry["path"]).path).rpartition("/")[2]
+            for number in range(first, last + 1)
+            for suffix in ("", _COMPACT)
+            for entry in _source_entries(folder / f"{number}{suffix}")
+            if entry["batchId"] == number
+        )
+    except OSError as error:
+        raise unreadable_checkpoint(checkpoint, error) from error
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise unreadable_checkpoint(checkpoint, "the list of segments is damaged") from error
+
+
 def require_sources(checkpoint: AnyPath, count: int) -> None:
     """Check that a checkpoint is of a stream with a number of sources: the segments, and those of Kafka.
 

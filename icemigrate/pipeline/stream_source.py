@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from icemigrate.pipeline.batch_limit import BatchLimit
 from icemigrate.pipeline.kafka_records import kafka_entries
-from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches
+from icemigrate.pipeline.segment_entries import ENTRY_COLUMNS, entry_batches, missing_segment
 from icemigrate.pipeline.segment_lists import SegmentLists
-from icemigrate.pipeline.stream_checkpoint import last_complete, last_planned, source_number
+from icemigrate.pipeline.stream_checkpoint import last_complete, last_planned, planned_names, source_number
 from icemigrate.project.telemetry_sources import KafkaSource
 from icemigrate.wal.log_folder import SEALED, LogError, sealed_segments
 from icemigrate.wal.storage_path import AnyPath, StoragePath
@@ -25,6 +25,15 @@ _SOURCE = "path string, modificationTime timestamp, length long, content binary"
 """The columns of Spark's source ``binaryFile``."""
 _PATTERN = "[]{}*?\\"
 """The characters of a pattern of paths (Spark, ``SparkHadoopUtil.isGlobPath``)."""
+_FINDS_PATTERNS = "__globPaths__"
+"""Whether Spark takes the names of a batch for patterns (Spark, ``DataSource.GLOB_PATHS_KEY``).
+
+By default it does: a segment ``a[1].wal`` would be read never, and ``*.wal`` would read all segments again.
+Without it, Spark 4.1 reads all files of the batch once more for each name with such a character
+(``DataSource.checkAndGlobPathIfNecessary``), see :meth:`FolderSource.may_repeat`.
+"""
+_HIDDEN = ("_", ".")
+"""Begin the names of files that Spark does not list."""
 
 
 class FolderSource:
@@ -45,6 +54,7 @@ class FolderSource:
             .option("pathGlobFilter", f"*{SEALED}")
             .option(*self._limit.spark_option)
             .option("maxFileAge", _LONGEST_AGE)
+            .option(_FINDS_PATTERNS, "false")
             .load(str(self._log))
             .select("path")
         )
@@ -52,6 +62,23 @@ class FolderSource:
     def entries(self, batch: DataFrame) -> DataFrame:
         """The entries of a batch, see :data:`~icemigrate.pipeline.segment_entries.ENTRY_COLUMNS`."""
         return batch.mapInArrow(entry_batches, ENTRY_COLUMNS)
+
+    def require_segments(self, checkpoint: Path, batch: int) -> None:
+        """Check that the log has the segments of a batch: Spark leaves out one that it lacks.
+
+        :param checkpoint: the one that Spark writes.
+        :raises LogError: a segment is missing.
+        """
+        for name in sorted(planned_names(checkpoint, batch)):
+            if not (path := self._log / name).exists() and not path.is_symlink():
+                raise missing_segment(path)
+
+    def may_repeat(self, checkpoint: Path, batch: int) -> bool:
+        """Whether Spark reads entries of a batch several times, so that equal ones have to be removed.
+
+        :param checkpoint: the one that Spark writes.
+        """
+        return any(not set(_PATTERN).isdisjoint(name) for name in planned_names(checkpoint, batch))
 
     def trigger(self, interval_s: float | None) -> Mapping[str, Any]:
         """When batches begin.
@@ -118,6 +145,15 @@ class StorageSource(FolderSource):
         """The entries of a batch: the source has them."""
         return batch
 
+    def require_segments(self, checkpoint: Path, batch: int) -> None:
+        """Check nothing: the source reports a segment that the log lacks."""
+        del checkpoint, batch
+
+    def may_repeat(self, checkpoint: Path, batch: int) -> bool:
+        """Whether entries are read several times: the source reads each segment once."""
+        del checkpoint, batch
+        return False
+
     def trigger(self, interval_s: float | None) -> Mapping[str, Any]:
         """When batches begin."""
         return super().trigger(1 if interval_s is None else interval_s)
@@ -162,14 +198,15 @@ def _require_plain_folder(log: Path) -> None:
         )
     for folder, _, names in os.walk(log):
         inside = Path(folder).relative_to(log)
-        for name in names:
-            if name.endswith(SEALED) and not set(_PATTERN).isdisjoint(name):
-                raise LogError(
-                    f"the log {log} cannot be drained: Spark takes the name {inside / name} for a pattern",
-                    f"rename the file, with none of the characters `{_PATTERN}`",
-                )
-        if "=" in str(inside) and any(name.endswith(SEALED) for name in names):
+        segments = [name for name in names if name.endswith(SEALED)]
+        if "=" in str(inside) and segments:
             raise LogError(
                 f"the log {log} cannot be drained: Spark takes its folder {inside} for a partition",
                 f"move {folder} out of the log",
+            )
+        if Path(folder) == log and (found := next((n for n in segments if n.startswith(_HIDDEN)), None)):
+            raise LogError(
+                f"the segment {log / found} cannot be drained: Spark reads no file whose name begins with "
+                f"`{found[0]}`",
+                "give it another name, or move it out of the log",
             )

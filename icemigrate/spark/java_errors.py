@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from icemigrate.errors import EngineError, IcemigrateError, MetadataError
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.schema_json import BadMetadata
+from icemigrate.spark.task_errors import carried_error
 from icemigrate.system.process import DEBUG_VARIABLE
 
 _GOING_DOWN_S = 3.0
@@ -234,6 +235,14 @@ def _python_task_error(chain: Sequence[JavaCause]) -> EngineError | None:
     return None
 
 
+def _error_of_task(error: BaseException) -> IcemigrateError | None:
+    """The error that a task carried; ``None`` where there is none."""
+    with suppress(Exception):  # the JVM may end while its text is read
+        found = (carried_error(cause.message) for cause in cause_chain(error))
+        return next((one for one in found if one is not None), None) or carried_error(str(error))
+    return None
+
+
 def _java_errors() -> tuple[type[Exception], ...]:
     """The classes of errors of Java, Spark and the connection; PySpark is not imported for them."""
     if "py4j" not in sys.modules:
@@ -247,12 +256,12 @@ def _java_errors() -> tuple[type[Exception], ...]:
 @contextmanager
 def convert_java_errors() -> Iterator[None]:
     """Convert errors of Java and Spark to :class:`EngineError`, in one sentence; our own bugs stay as they
-    are.
+    are, and so do our own errors in tasks (:mod:`icemigrate.spark.task_errors`).
     """
     try:
         yield
     except _java_errors() as error:
-        raise to_engine_error(error) from error
+        raise (_error_of_task(error) or to_engine_error(error)) from error
     except BadMetadata as error:
         raise MetadataError(f"cannot read a table's metadata: {error}") from error
     except Exception as error:

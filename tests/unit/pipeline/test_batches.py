@@ -174,8 +174,9 @@ def test_a_batch_checks_the_lock_before_each_change(
     project: TableProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events, log = Events(monkeypatch), tmp_path / "log"
-    (log / "checkpoint").mkdir(parents=True)
+    (log / "checkpoint" / "offsets").mkdir(parents=True)
     (log / "checkpoint" / "metadata").write_text('{"id": "q"}', encoding="utf-8")
+    (log / "checkpoint" / "offsets" / "0").write_text('v1\n{}\n{"logOffset": 0}', encoding="utf-8")
     failed = TableBatch("otel.acme_traces", "acme", "traces", 1, 0, "there is no table")
     for name, result in {"publish": failed, "defer_entries": 1, "drop_deferred": None}.items():
         events.record(name, result)

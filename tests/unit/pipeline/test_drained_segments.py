@@ -18,7 +18,9 @@ from icemigrate.pipeline.drained_segments import drained_segments, remove_draine
 from icemigrate.pipeline.segment_entries import entry_batches
 from icemigrate.pipeline.segment_lists import SegmentLists
 from icemigrate.pipeline.segment_source import SegmentReader
-from icemigrate.pipeline.stream_source import stream_source
+from icemigrate.pipeline.stream_checkpoint import planned_names
+from icemigrate.pipeline.stream_source import FolderSource, stream_source
+from icemigrate.spark.task_errors import TaskError
 from icemigrate.wal import Entry, EntryKind, Writer
 from icemigrate.wal.log_folder import LogError, sealed_segments, write_sealed
 from tests.support.log_streams import LATER, Killed, LogStream, Process, count_steps, payload, write_log
@@ -137,7 +139,7 @@ def test_a_process_that_lost_the_lock_replaces_no_list(
     assert current.latestOffset() == {"logOffset": 1}
     before = SegmentLists(log / "checkpoint").read()
     assert before == {0: ["a.wal"], 1: ["0.wal"]}
-    with pytest.raises(EngineError, match="another process wrote list 1 of segments"):
+    with pytest.raises(TaskError, match="another process wrote list 1 of segments"):
         stale.latestOffset()
     assert SegmentLists(log / "checkpoint").read() == before
 
@@ -181,14 +183,34 @@ def test_a_log_that_spark_would_read_with_other_files_is_refused(tmp_path: Path)
     nested.mkdir(parents=True)
     (nested / "notes.txt").touch()
     stream_source(log, tmp_path, BatchLimit(1))
-    doubled = log / "[12].wal"
-    doubled.touch()
-    with pytest.raises(LogError, match="Spark takes the name"):
-        stream_source(log, tmp_path, BatchLimit(1))
-    doubled.unlink()
+    (log / "[12].wal").touch()
+    stream_source(log, tmp_path, BatchLimit(1))
+    for name in ("_1.wal", ".1.wal"):
+        (log / name).touch()
+        with pytest.raises(LogError, match=f"{name} cannot be drained: Spark reads no file"):
+            stream_source(log, tmp_path, BatchLimit(1))
+        (log / name).unlink()
     (nested / "1.wal").touch()
     with pytest.raises(LogError, match="takes its folder x=1 for a partition"):
         stream_source(log, tmp_path, BatchLimit(1))
+
+
+def test_names_that_are_patterns_are_found_in_the_list_of_a_batch(tmp_path: Path) -> None:
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "sources" / "0").mkdir(parents=True)
+    for number, names in enumerate((["a"], ["b", "c%5B1%5D"], ["d"], ["e%20f", "*"])):
+        (tmp_path / "offsets" / str(number)).write_text(
+            f'v1\n{{}}\n{{"logOffset": {number}}}', encoding="utf-8"
+        )
+        lines = [f'{{"path": "file:///log/{name}.wal", "batchId": {number}}}' for name in names]
+        (tmp_path / "sources" / "0" / str(number)).write_text("\n".join(["v1", *lines]), encoding="utf-8")
+    assert planned_names(tmp_path, 1) == {"b.wal", "c[1].wal"}
+    source = FolderSource(tmp_path, BatchLimit(1))
+    assert [source.may_repeat(tmp_path, number) for number in range(4)] == [False, True, False, True]
+    with pytest.raises(LogError, match=r"b\.wal is missing"):
+        source.require_segments(tmp_path, 1)
+    (tmp_path / "d.wal").touch()
+    source.require_segments(tmp_path, 2)
 
 
 def test_a_link_in_the_log_has_no_entry(tmp_path: Path) -> None:
