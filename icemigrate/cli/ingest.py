@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
     from icemigrate.pipeline.batch_result import BatchResult
+    from icemigrate.results.ingest_status_results import UnfilledColumns
 
 
 def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
@@ -122,7 +121,8 @@ def command(
     Each batch is one snapshot of each table, and each entry is in one snapshot, also if the command is
     killed.  Entries whose table has a problem stay in the log, and the next run tries them again.
 
-    Ctrl-C and SIGTERM end the command after the current batch.  Exits with 1 if entries stay in the log.
+    Ctrl-C and SIGTERM end the command after the current batch, or at once while Spark starts.  Exits with 1
+    if entries of tables with a problem stay in the log.
     """
     from icemigrate.commands.ingest import IngestRequest, ingest_log
 
@@ -141,44 +141,73 @@ def command(
         sink,
         parquet_folder,
     )
-    with _stop_after_batch() as stopping:
+    shows_problems = interval_s is not None or settings.format != "text"
+    with _StopAfterBatch() as stopping:
         result = ingest_log(
             settings.open_project(),
             settings.environment,
             request,
             before_start=SparkStartNotice().before_start,
             notice=settings.show_step,
-            on_batch=partial(_show_batch, settings),
-            is_stopping=stopping,
+            on_start=stopping.begin,
+            on_batch=partial(_show_batch, settings, shows_problems),
+            on_unfilled=partial(_show_unfilled, settings),
+            is_stopping=stopping.event,
         )
     settings.answer(result)
     return ExitCode.ERROR if result.deferred else ExitCode.OK
 
 
-def _show_batch(settings: InvocationOptions, batch: BatchResult) -> None:
+def _show_batch(settings: InvocationOptions, shows_problems: bool, batch: BatchResult) -> None:
+    """Report a batch.
+
+    :param shows_problems: whether its text has the problems of tables, which the result shows again.
+    """
     from icemigrate.render.ingest_text import batch_text
     from icemigrate.render.log_lines import batch_events
 
     if settings.log_format == "text":
-        settings.show_progress(batch_text(batch))
+        settings.show_progress(batch_text(batch, shows_problems=shows_problems))
         return
     for event in batch_events(batch):
         settings.log(event)
 
 
-@contextmanager
-def _stop_after_batch() -> Iterator[threading.Event]:
-    """A block in which the first Ctrl-C or ``SIGTERM`` sets an event, and a second one ends the command."""
-    stopping = threading.Event()
+def _show_unfilled(settings: InvocationOptions, columns: UnfilledColumns) -> None:
+    from icemigrate.render.ingest_text import unfilled_text
+    from icemigrate.render.log_lines import unfilled_event
 
-    def stop(number: int, _frame: Any) -> None:
-        if stopping.is_set():
-            sys.exit(128 + number)
-        stopping.set()
+    if settings.log_format == "text":
+        settings.show_progress(f"{unfilled_text(columns, settings.style(sys.stderr))}\n")
+    else:
+        settings.log(unfilled_event(columns))
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stopping
-    finally:
-        for number, handler in before.items():
+
+class _StopAfterBatch:
+    """A block in which Ctrl-C and ``SIGTERM`` end the command after its batch, once :meth:`begin` is called.
+
+    Until then they end it at once, as those of any command.
+
+    :ivar event: set by the first signal; a second one ends the command.
+    """
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self._before = dict[int, Any]()
+
+    def begin(self) -> None:
+        """Handle the signals from now on."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._stop)
+
+    def __enter__(self) -> _StopAfterBatch:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def _stop(self, number: int, _frame: Any) -> None:
+        if self.event.is_set():
+            sys.exit(128 + number)
+        self.event.set()

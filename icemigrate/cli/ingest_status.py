@@ -26,11 +26,13 @@ def command(settings: InvocationOptions, log: str | None, checkpoint: str | None
     """
     from icemigrate.commands.ingest import storage_of
     from icemigrate.commands.ingest_status import ingest_status
-    from icemigrate.project.tenant_tables import log_of
+    from icemigrate.commands.unfilled_columns import declared_unfilled_columns
+    from icemigrate.project.tenant_tables import log_of, tables_of
 
     project = settings.open_project(may_be_new=True)
     folder, progress = log_of(
         project.pipeline, log, checkpoint, lambda: storage_of(project, settings.environment)
     )
-    settings.answer(ingest_status(folder, progress, time.time_ns()))
+    unfilled = declared_unfilled_columns(project, tables_of(project.pipeline))
+    settings.answer(ingest_status(folder, progress, time.time_ns(), unfilled))
     return ExitCode.OK

@@ -156,15 +156,17 @@ def _validate_files(project: Project, loaded: LoadedMigrations) -> OfflinePlan:
     """All files planned, with all findings of them and of their steps."""
     # Other commands plan files too, and none of them needs the rules.
     from icemigrate.commands.rule_findings import enabled_rules, of_rules, rule_findings
+    from icemigrate.project.tenant_tables import telemetry_kinds
 
     # Later files would get errors about tables that an unreadable file declares.
     reporting = [f for f in loaded.migrations if not loaded.broken or f.version < loaded.broken[0]]
     squashed = replaced_by(loaded.migrations)
     files = [f for f in reporting if f.version.number not in squashed]
     active, by_version = enabled_rules(project.rules), dict[str, tuple[Diagnostic, ...]]()
+    kind_of = telemetry_kinds(project.pipeline)
 
     def look(source: ReplayedFile, plan: MigrationPlan) -> None:
-        by_version[plan.version] = tuple(of_rules(active, source, plan))
+        by_version[plan.version] = tuple(of_rules(active, source, plan, kind_of))
 
     # The search in SQL needs the tables of each plan.
     rehearsed = plan_from_empty(project, files, look=look, are_tables_stored=bool(project.impact))

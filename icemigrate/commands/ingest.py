@@ -10,7 +10,8 @@ from pathlib import Path
 
 from icemigrate.commands.ingest_reports import ReportSettings, report_run
 from icemigrate.commands.tenant_table_creation import TenantTableCreation
-from icemigrate.errors import UsageError, os_error_reason
+from icemigrate.commands.unfilled_columns import declared_unfilled_columns
+from icemigrate.errors import Stopped, Terminated, UsageError, os_error_reason
 from icemigrate.execution.spark_start import engine_of
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
@@ -20,6 +21,7 @@ from icemigrate.pipeline.batch_trigger import BatchTrigger
 from icemigrate.pipeline.ingest_settings import IngestSettings
 from icemigrate.pipeline.ingest_stream import ingest
 from icemigrate.pipeline.kafka_records import kafka_packages
+from icemigrate.pipeline.log_lag import LagMeter, LogLag
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.run_totals import RunTotals, deferred_entries
 from icemigrate.pipeline.stream_checkpoint import require_sources
@@ -30,6 +32,7 @@ from icemigrate.project.sink_choice import SinkChoice, SinkKind, parse_parquet_f
 from icemigrate.project.telemetry_sources import FileSource, KafkaSource, parse_sources
 from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
 from icemigrate.results.ingest_results import IngestResult
+from icemigrate.results.ingest_status_results import UnfilledColumns
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.table_session import TableSession, open_tables
@@ -72,20 +75,25 @@ def ingest_log(
     request: IngestRequest,
     *,
     before_start: Callable[[], None] = lambda: None,
+    on_start: Callable[[], None] = lambda: None,
     on_batch: Callable[[BatchResult], None] = lambda batch: None,
+    on_unfilled: Callable[[UnfilledColumns], None] = lambda columns: None,
     notice: Callable[[str], None] = lambda text: None,
     is_stopping: threading.Event | None = None,
 ) -> IngestResult:
     """Drain a log.
 
     :param before_start: called right before Spark starts.
+    :param on_start: called when Spark has started.
     :param on_batch: called after each batch.
+    :param on_unfilled: called once for each kind whose tables have columns that nothing fills.
     :param notice: gets lines for the user.
     :param is_stopping: ends the run after the current batch when it is set.
     :raises UsageError: an argument is wrong.
     :raises LogError: the log cannot be read, or another run drains it.
     :raises CatalogError: the catalog cannot be reached.
     :raises EngineError: Spark or the storage failed; the next run repeats the batch.
+    :raises Stopped: Ctrl-C or ``SIGTERM`` ended the command while Spark started.
     """
     settings = ingest_settings(project, request, environment)
     reporting = report_settings(project, request)
@@ -104,13 +112,21 @@ def ingest_log(
         open_tables(project, environment) as session,
     ):
         require_sources(settings.checkpoint, 1 + len(settings.kafka))
+        for columns in declared_unfilled_columns(project, settings.tables):
+            on_unfilled(columns)
         _create_quarantine(session, settings.quarantine)
         packages = kafka_packages() if settings.kafka else ()
-        engine = engine_of(session.environment, None, before_start, packages)
+        try:
+            engine = engine_of(session.environment, None, before_start, packages)
+        except (Stopped, KeyboardInterrupt) as stop:
+            raise _stopped_early(stop) from None
+        on_start()
         reports.started()
         create_tables = TenantTableCreation(project, session, engine.session)
         removed = ingest(session, engine.session, settings, remember, is_stopping, create_tables, lock)
         deferred = deferred_entries(settings.log, settings.checkpoint)
+        is_stopped = is_stopping is not None and is_stopping.is_set()
+        lag = LagMeter(settings.log, settings.checkpoint).measure() if is_stopped else LogLag()
         return IngestResult(
             project=project.name,
             environment=session.environment.environment.name,
@@ -119,6 +135,9 @@ def ingest_log(
             removed_segments=removed,
             created_tables=totals.created,
             tables=totals.tables(deferred),
+            stopped=is_stopped,
+            waiting=sum(one.entries for one in lag.waiting) - lag.deferred,
+            uncounted_segments=lag.unread,
         )
 
 
@@ -167,6 +186,14 @@ def report_settings(project: Project, request: IngestRequest) -> ReportSettings:
         None if written is None else parse_listen_address(written),
         project.pipeline.health_limit.total_seconds(),
     )
+
+
+def _stopped_early(stop: BaseException) -> Stopped:
+    """The error of a signal while Spark starts."""
+    hint = "no batch began, and all entries stay in the log; run the command again to drain it"
+    if isinstance(stop, Terminated):
+        return Terminated("stopped by SIGTERM while Spark started", hint)
+    return Stopped("stopped by Ctrl-C while Spark started", hint)
 
 
 def _create_log(folder: AnyPath) -> None:

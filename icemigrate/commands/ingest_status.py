@@ -6,15 +6,21 @@ from icemigrate.pipeline.drained_segments import drained_segments
 from icemigrate.pipeline.drained_totals import DrainedTotals, TenantTotals, read_drained_and_waiting
 from icemigrate.pipeline.waiting_entries import WaitingEntries
 from icemigrate.project.tenant_tables import DEFAULT_CHECKPOINT
-from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus
+from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus, UnfilledColumns
 from icemigrate.wal.storage_path import AnyPath
 
 
-def ingest_status(log: AnyPath, checkpoint: AnyPath | None, now_ns: int) -> IngestStatus:
+def ingest_status(
+    log: AnyPath,
+    checkpoint: AnyPath | None,
+    now_ns: int,
+    unfilled: tuple[UnfilledColumns, ...] = (),
+) -> IngestStatus:
     """Count the entries of a log by tenant and kind.
 
     :param checkpoint: of the runs that drain it; ``None`` for the folder ``checkpoint`` in the log.
     :param now_ns: in nanoseconds since 1970.
+    :param unfilled: columns of the declared tables that nothing fills.
     :raises LogError: the log cannot be read.
     :raises EngineError: the checkpoint cannot be read.
     """
@@ -36,6 +42,7 @@ def ingest_status(log: AnyPath, checkpoint: AnyPath | None, now_ns: int) -> Inge
         rows_per_s=totals.rate(totals.recent_rows + totals.before_rows, now_ns / 1e9),
         drained_segments=len(drained_segments(log, folder, complete)),
         tenants=tuple(sorted(tenants, key=_order)),
+        unfilled_columns=unfilled,
     )
 
 

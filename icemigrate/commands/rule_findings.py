@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from icemigrate.changes.change import TablePart
 from icemigrate.diagnostics import Diagnostic, FilePosition, Severity, did_you_mean
 from icemigrate.files.read.ignore_comments import IgnoreComment
 from icemigrate.files.read.migration_file import MigrationFile
 from icemigrate.frozen import Frozen
+from icemigrate.iceberg.names import TableName
 from icemigrate.planning.plan import MigrationPlan
 from icemigrate.planning.replay import ReplayedFile
 from icemigrate.project.project_values import NO_SETTING, RuleSetting
@@ -22,6 +23,7 @@ from icemigrate.rules import (
     im903_ignore_not_understood,
 )
 from icemigrate.rules.rule import ChangedTable, Rule, RuleLevel, RuleOptions, options_of
+from icemigrate.wal.entries import EntryKind
 
 DESTRUCTIVE, DROP = im101_destructive.RULE, im104_drop.RULE
 _OF_A_DROP = {DESTRUCTIVE.id: DROP.id, DROP.id: DESTRUCTIVE.id}
@@ -74,9 +76,15 @@ def rule_findings(
 
 
 def of_rules(
-    active: Sequence[EnabledRule], source: ReplayedFile, plan: MigrationPlan
+    active: Sequence[EnabledRule],
+    source: ReplayedFile,
+    plan: MigrationPlan,
+    kind_of: Callable[[TableName], EntryKind | None],
 ) -> Iterator[Diagnostic]:
-    """The findings of the rules in one plan, without regard to ignores."""
+    """The findings of the rules in one plan, without regard to ignores.
+
+    :param kind_of: the kind of telemetry that a declared table gets.
+    """
     needed = dict[frozenset[TablePart], list[EnabledRule]]()
     broken, unconsented = {problem.table for problem in plan.problems}, frozenset(plan.unconsented)
     for table in plan.tables:
@@ -84,7 +92,8 @@ def of_rules(
         # Names and types of an adopted table cannot be changed, and errors are reported once.
         if table.declared in broken or (entry.adopt and table.formerly is None):
             continue
-        touched = ChangedTable(table, source.before.get(table.declared), unconsented)
+        before, kind = source.before.get(table.declared), kind_of(table.declared)
+        touched = ChangedTable(table, before, unconsented, kind)
         parts = touched.parts
         if parts not in needed:
             needed[parts] = [one for one in active if one.rule.is_needed(parts)]

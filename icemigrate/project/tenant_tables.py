@@ -87,6 +87,26 @@ def tenant_tables(arguments: Sequence[str]) -> TenantTables:
     return TenantTables(found)
 
 
+def tables_of(settings: PipelineSettings) -> TenantTables | None:
+    """The tables of a valid project file; ``None`` where it names none."""
+    written = tuple(f"{kind}={pattern}" for kind, pattern in settings.tables.items())
+    return tenant_tables(written) if written else None
+
+
+def telemetry_kinds(settings: PipelineSettings) -> Callable[[TableName], EntryKind | None]:
+    """A function that gives the kind of telemetry that ``ingest`` writes to a declared table.
+
+    :param settings: of a valid project file, whose ``tables`` name the tables.
+    """
+    if (tables := tables_of(settings)) is None:
+        return lambda table: None
+
+    def find(table: TableName) -> EntryKind | None:
+        return next((kind for kind in tables.patterns if tables.tenant(table, kind) is not None), None)
+
+    return find
+
+
 def log_of(
     settings: PipelineSettings,
     log: str | PathLike[str] | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from icemigrate.diagnostics import format_count
 from icemigrate.render import display
-from icemigrate.render.ingest_text import SHOWN_PROBLEMS, problem_line
+from icemigrate.render.ingest_text import SHOWN_PROBLEMS, problem_line, unfilled_text
 from icemigrate.render.table_cells import number_text
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
@@ -27,6 +27,7 @@ def ingest_status_text(status: IngestStatus, style: TerminalStyle) -> str:
     lines += [_problem(one, style) for one in failed[:SHOWN_PROBLEMS]]
     if len(failed) > SHOWN_PROBLEMS:
         lines.append(f"and {len(failed) - SHOWN_PROBLEMS:,} more with a problem")
+    lines += [unfilled_text(one, style) for one in status.unfilled_columns]
     if lines:
         lines.append("")
     lines.append(_totals(status))

@@ -10,6 +10,7 @@ from icemigrate.render import display
 from icemigrate.render.terminal_style import PLAIN_STYLE, TerminalStyle
 from icemigrate.render.text_columns import text_columns
 from icemigrate.results.ingest_results import IngestedTable, IngestResult
+from icemigrate.results.ingest_status_results import UnfilledColumns
 
 SHOWN_PROBLEMS = 20
 
@@ -47,13 +48,16 @@ class _Batch(Protocol):
     def outcomes(self) -> _Outcomes: ...
 
 
-def batch_text(batch: _Batch) -> str:
-    """A line for each batch, each table with a new problem, and each table without its problem."""
+def batch_text(batch: _Batch, *, shows_problems: bool = True) -> str:
+    """A line for each batch, each table with a new problem, and each table without its problem.
+
+    :param shows_problems: whether it has the new problems.
+    """
     deferred = f", {format_count(batch.deferred, 'stays', 'stay')} in the log" if batch.deferred else ""
     tables = format_count(batch.table_count, "tenant and kind", "tenants and kinds")
     entries = format_count(batch.entries, "entry", "entries")
     lines = [f"batch {batch.number}: {entries} of {tables}{deferred}"]
-    failed, recovered = batch.outcomes.failed, batch.outcomes.recovered
+    failed, recovered = batch.outcomes.failed if shows_problems else (), batch.outcomes.recovered
     lines += [problem_line(one.tenant, one.kind, one.problem, PLAIN_STYLE) for one in failed[:SHOWN_PROBLEMS]]
     if len(failed) > SHOWN_PROBLEMS:
         lines.append(f"and {len(failed) - SHOWN_PROBLEMS:,} more with a problem")
@@ -86,6 +90,30 @@ def problem_line(tenant: str | None, kind: str | None, problem: str | None, styl
     return f"{style.bad('deferred')}  {whose}: {display.one_line(problem or '')}"
 
 
+def unfilled_text(one: UnfilledColumns, style: TerminalStyle) -> str:
+    """A line about the columns of a kind that nothing fills."""
+    names = [f"`{display.one_line(column.column)}`{_near(column.did_you_mean)}" for column in one.columns]
+    shown = ", ".join(names[:SHOWN_PROBLEMS])
+    more = f" and {len(names) - SHOWN_PROBLEMS:,} more" if len(names) > SHOWN_PROBLEMS else ""
+    what = "columns" if len(names) > 1 else "column"
+    return f"{style.changed('warning')}   {one.kind}: nothing fills {what} {shown}{more} of `{one.pattern}`"
+
+
+def _near(name: str | None) -> str:
+    return "" if name is None else f" (did you mean `{name}`?)"
+
+
+def _stopped_text(result: IngestResult) -> str:
+    """What waits in the log after a run that was stopped, beside the entries of tables with a problem."""
+    if not result.waiting and not result.uncounted_segments:
+        return "Stopped: no other entry waits in sealed segments of the log."
+    waiting = format_count(result.waiting, "other entry waits", "other entries wait")
+    more = ""
+    if result.uncounted_segments:
+        more = f", and {format_count(result.uncounted_segments, 'segment')} with entries that are not counted"
+    return f"Stopped: {waiting} in the log{more}. Run the command again to drain the log."
+
+
 def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     """The totals, and what stays in the log."""
     quarantined = [table for table in result.tables if table.tenant is None and table.entries]
@@ -109,6 +137,8 @@ def ingest_text(result: IngestResult, style: TerminalStyle) -> str:
     lines.append(f"Ingested {written} into {_places(done)}{deferred}.")
     if result.created_tables:
         lines.append(f"Created {format_count(result.created_tables, 'table')} for new tenants.")
+    if result.stopped:
+        lines.append(_stopped_text(result))
     if result.removed_segments:
         segments = format_count(result.removed_segments, "drained segment", "drained segments")
         lines.append(f"Removed {segments} from the log.")

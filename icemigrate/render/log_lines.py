@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias
 
 from icemigrate.frozen import Frozen
 from icemigrate.redaction import redact_secrets
+from icemigrate.results.ingest_status_results import UnfilledColumns
 
 _LONGEST_TEXT = 2000
 _MOST_TABLES = 1000
@@ -87,6 +88,13 @@ def batch_events(batch: Any) -> Iterator[LineEvent]:
     more = max(len(failed) - _MOST_TABLES, 0) + max(len(recovered) - _MOST_TABLES, 0)
     if more:
         yield LineEvent("warning", "more_tables", {"batch": batch.number, "tables": more})
+
+
+def unfilled_event(columns: UnfilledColumns) -> LineEvent:
+    """The event of the columns of a kind that nothing fills."""
+    names = ", ".join(one.column for one in columns.columns)
+    fields: dict[str, Value] = {"kind": columns.kind, "tables": columns.pattern, "columns": names}
+    return LineEvent("warning", "unfilled_columns", fields)
 
 
 def _table_fields(batch: Any, table: _Table) -> dict[str, Value]:

@@ -34,6 +34,10 @@ class IngestResult(Frozen):
     :param removed_segments: drained segments of the log that the run removed.
     :param created_tables: tables that the run created for new tenants.
     :param tables: the tables, by name.
+    :param stopped: whether Ctrl-C or ``SIGTERM`` ended the run.
+    :param waiting: of a run that was stopped: further entries in sealed segments of the log.
+    :param uncounted_segments: of a run that was stopped: sealed segments whose entries are not counted,
+        because that takes long.
     """
 
     project: str
@@ -43,3 +47,6 @@ class IngestResult(Frozen):
     removed_segments: Count
     created_tables: Count
     tables: tuple[IngestedTable, ...]
+    stopped: bool = False
+    waiting: Count = 0
+    uncounted_segments: Count = 0

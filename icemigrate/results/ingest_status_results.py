@@ -42,6 +42,32 @@ class TenantIngestStatus(Frozen):
     problem_age_s: Seconds | None
 
 
+class UnfilledName(Frozen):
+    """A column that nothing fills.
+
+    :param column: its name, or the path of a field inside it.
+    :param did_you_mean: the field of telemetry that can be meant; ``None`` where none is similar.
+    """
+
+    column: str
+    did_you_mean: str | None
+
+
+class UnfilledColumns(Frozen):
+    """The columns of the declared tables of one kind that are null in every row (rule IM405).
+
+    :param kind: ``traces``, ``logs`` or ``metrics``.
+    :param pattern: the name of the tables, with the placeholder of the tenant.
+    :param tables: how many of them have such columns.
+    :param columns: the columns, in the order of the tables.
+    """
+
+    kind: str
+    pattern: str
+    tables: Count
+    columns: tuple[UnfilledName, ...]
+
+
 class IngestStatus(Frozen):
     """What waits in a log, and what is ingested.
 
@@ -55,6 +81,7 @@ class IngestStatus(Frozen):
     :param rows_per_s: rows of these entries.
     :param drained_segments: segments that are drained and not removed.
     :param tenants: by tenant and kind; first those that wait the longest.
+    :param unfilled_columns: columns of the declared tables that nothing fills, by kind.
     """
 
     log: str
@@ -67,3 +94,4 @@ class IngestStatus(Frozen):
     rows_per_s: Rate
     drained_segments: Count
     tenants: tuple[TenantIngestStatus, ...]
+    unfilled_columns: tuple[UnfilledColumns, ...] = ()

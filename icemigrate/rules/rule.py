@@ -24,6 +24,7 @@ from icemigrate.iceberg.schema import schema_index
 from icemigrate.iceberg.table import Table, differing_keys
 from icemigrate.iceberg.types import Field
 from icemigrate.planning.plan import PlannedChange, TablePlan
+from icemigrate.wal.entries import EntryKind
 
 ChangeT = TypeVar("ChangeT", bound=Change)
 
@@ -79,11 +80,13 @@ class ChangedTable(Frozen, dict=True):
 
     :param before: the table as declared before the migration; ``None`` if it is new.
     :param unconsented: hazards that the file does not consent to; other diagnostics report them.
+    :param telemetry: the kind of telemetry that ``ingest`` writes to the table; ``None`` for other tables.
     """
 
     plan: TablePlan
     before: Table | None
     unconsented: frozenset[Hazard] = frozenset()
+    telemetry: EntryKind | None = None
 
     @property
     def name(self) -> TableName:

@@ -69,8 +69,10 @@ def _blocks(rule: Rule) -> Mapping[str, tuple[str, ...]]:
 
 def _project(rule: Rule) -> str:
     """The project file that the page shows, for a rule that finds nothing without it."""
+    tables = re.search(r"^```yaml\n(pipeline:\n.*?)```$", rule.page, re.MULTILINE | re.DOTALL)
     block = re.search(r"^```yaml\n(rules:\n.*?)```$", rule.page, re.MULTILINE | re.DOTALL)
-    return block[1] if block and rule.level in (RuleLevel.OFF, RuleLevel.ERROR) else ""
+    rules = block[1] if block and rule.level in (RuleLevel.OFF, RuleLevel.ERROR) else ""
+    return rules + (tables[1] if tables else "")
 
 
 @each_of_tables

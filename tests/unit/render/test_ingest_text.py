@@ -24,3 +24,6 @@ def test_a_batch_has_a_line_and_each_new_problem_has_one() -> None:
     ]
     assert len(lines) == 24
     assert batch_text(BatchResult(5, (done,))) == "batch 5: 2 entries of 1 tenant and kind\n"
+    # The result of a run that ends by itself has the problems.
+    lines = batch_text(BatchResult(4, (*failed, done), 30, outcomes), shows_problems=False).splitlines()
+    assert [line.split()[0] for line in lines] == ["batch", "recovered", "warning"]
