@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
 from typing import Any, TypeVar
 
 from icemigrate.errors import UsageError
@@ -92,3 +95,16 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(*args, **options)
 
     return checked
+
+
+def given_path(value: object, name: str) -> Path:
+    """The path that an argument names.
+
+    :param name: of the argument.
+    :raises UsageError: it is no path.
+    """
+    if not isinstance(value, (str, PathLike)) or isinstance(os.fspath(value), bytes):
+        raise UsageError(f"`{name}` has a wrong value of type {type(value).__name__}", "give a path")
+    if "\0" in os.fspath(value):
+        raise UsageError(f"`{name}` has the character U+0000, which no path has", "give a path")
+    return Path(value)

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from icemigrate.api.checked_arguments import check_arguments
+from icemigrate.api.checked_arguments import check_arguments, given_path
 from icemigrate.api.project import Project
 from icemigrate.api.thread_sessions import ThreadSessions
 from icemigrate.commands.column_changes import ColumnChanges, change_columns, column_addition
@@ -65,7 +64,7 @@ class IcebergManager:
             project, is_recorded = catalog.opened, True
             environment = environment or catalog.environment
         else:
-            path = Path("." if catalog is None else catalog)
+            path = given_path("." if catalog is None else catalog, "catalog")
             is_recorded = is_project_path(path)
             project = open_project(path) if is_recorded else catalog_project(path)
         self._sessions = ThreadSessions(project, environment, is_recorded=is_recorded)

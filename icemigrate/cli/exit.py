@@ -89,6 +89,10 @@ def run(command: click.Command, args: Sequence[str] | None = None) -> int:
                 "error: the working directory was deleted\n    change to another folder\n", sys.stderr
             )
             return ExitCode.ERROR
+        given = sys.argv[1:] if args is None else args
+        if isinstance(bug, UnicodeEncodeError) and (wrong := _undecoded(given)) is not None:
+            write_stream(f"error: the argument `{wrong}` is not UTF-8\n    write it in UTF-8\n", sys.stderr)
+            return ExitCode.USAGE
         write_stream(_traceback(bug) if is_debugging() else _bug_text(bug), sys.stderr)
         return ExitCode.ERROR
     finally:
@@ -102,6 +106,11 @@ def _open_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
+
+
+def _undecoded(args: Sequence[str]) -> str | None:
+    """The first argument with bytes that are not UTF-8, which Python has as surrogates."""
+    return next((arg for arg in args if any("\udc80" <= c <= "\udcff" for c in arg)), None)
 
 
 def _has_working_directory() -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from icemigrate.errors import MissingExtra, UsageError, extra_hint
 from icemigrate.frozen import Frozen
+from icemigrate.metadata_engine.parquet_values import surrogate_problem
 from icemigrate.table_data.duckdb_problems import advice_on, duckdb_problem, report_problems
 from icemigrate.table_data.duckdb_session import text_literal
 
@@ -167,6 +168,8 @@ def _only_select(
     where, noun, hint = expected.where, expected.noun, expected.hint
     if "\0" in sql:  # DuckDB reads a text up to it
         raise UsageError(f"{where}the SQL has the character U+0000", "remove it")
+    if (problem := surrogate_problem(sql)) is not None:
+        raise UsageError(f"{where}the SQL is not UTF-8: {problem}", "write the SQL in UTF-8")
     kinds = [statement.type for statement in connection.extract_statements(sql)]
     if len(kinds) != 1:
         count = "no statement" if not kinds else f"{len(kinds)} statements"

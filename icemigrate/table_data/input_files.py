@@ -17,6 +17,7 @@ from typing import BinaryIO, cast
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import MissingExtra, UsageError, extra_hint, os_error_reason
 from icemigrate.frozen import Frozen
+from icemigrate.metadata_engine.parquet_values import surrogate_problem
 from icemigrate.table_data.duckdb_problems import duckdb_problem
 
 DATA_FORMATS = ("csv", "tsv", "json", "parquet", "arrow")
@@ -191,9 +192,10 @@ def _readable(path: Path, shown: str, folder: Path, data_format: str | None) -> 
                 raise UsageError(f"the file `{shown}` is empty", "a file of data has at least a header")
     except OSError as error:
         raise UsageError(f"the file `{shown}` cannot be read: {os_error_reason(error)}") from error
-    if any(character in str(target) for character in "*?[]{}"):
-        # DuckDB takes such a name for a pattern.
-        link = folder / f"input-{len(list(folder.iterdir()))}{''.join(suffixes)}"
+    has_pattern = any(character in str(target) for character in "*?[]{}")
+    if has_pattern or surrogate_problem(str(target)) is not None:
+        # DuckDB takes such a name for a pattern, or does not take it at all.
+        link = folder / f"input-{len(list(folder.iterdir()))}{rest[-1] if rest else ''}"
         link.symlink_to(target)
         target = link
     return _unpacked(InputFile(shown, target, known, compression), folder)

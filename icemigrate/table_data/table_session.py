@@ -13,6 +13,7 @@ from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName, format_path
 from icemigrate.metadata_engine.apply_updates import complete_metadata
 from icemigrate.metadata_engine.open_store import open_table_store
+from icemigrate.metadata_engine.parquet_values import surrogate_problem
 from icemigrate.metadata_engine.table_store import StoredTable, TableStore
 from icemigrate.project import Project
 from icemigrate.table_data.object_storage import ObjectStorage, find_object_storage
@@ -73,6 +74,8 @@ class TableSession:
 
         :raises UsageError: the text is no name of a table.
         """
+        if (problem := surrogate_problem(text)) is not None:
+            raise UsageError(f"the name of a table is not UTF-8: {problem}", "write the name in UTF-8")
         try:
             return TableName.parse(text)
         except BadName as error:

@@ -74,6 +74,8 @@ def arrow(new: Any) -> bytes:
         ("bom.csv", b"\xef\xbb\xbf" + CSV.encode()),
         ("crlf.csv", CSV.replace("\n", "\r\n").encode()),
         ("a[1].csv", CSV.encode()),
+        ("a\udcff.csv", CSV.encode()),
+        ("a\udcff.csv.gz", gzip.compress(CSV.encode())),
         ("a.csv.gz", gzip.compress(CSV.encode())),
         ("a.csv.zst", zstd(CSV.encode())),
         ("a.tsv", CSV.replace(",", "\t").encode()),

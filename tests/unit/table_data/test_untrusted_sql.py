@@ -278,3 +278,30 @@ def test_duckdb_decides_what_an_expression_is(text: str, message: str | None) ->
             require_expression(connection, text, "x")
     assert message in error.value.message
     assert "SELECT" not in str(error.value.hint)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("query", "s.t", "--where", "city = '\udcff'"),
+        ("query", "s.\udcff"),
+        ("query", "s.t", "--columns", "\udcff"),
+        ("sql", "SELECT '\udcff'"),
+        ("sql", 'SELECT * FROM s."\udcff"'),
+        ("update", "s.t", "--set", "city='\udcff'", "--where", "true"),
+        ("delete", "s.t", "--where", "city = '\udcff'"),
+        ("add-column", "s.t", "\udcff", "string"),
+        ("rename-column", "s.t", "city", "\udcff"),
+        ("snapshots", "s.\udcff"),
+        ("compare", "s.t", "--from", "\udcff", "--to", "main"),
+    ],
+    ids=lambda args: " ".join(args).encode("ascii", "replace").decode(),
+)
+def test_an_argument_that_is_not_utf8_is_one_error(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str], args: tuple[str, ...]
+) -> None:
+    project = TableProject.create(tmp_path, TABLES)
+    assert project.run("table", *args) not in (ExitCode.OK, ExitCode.INTERRUPTED)
+    shown = capsys.readouterr().err
+    assert "error: " in shown
+    assert "bug" not in shown
