@@ -8,14 +8,19 @@ from typing import Any
 
 from icemigrate.desired_state.arrow_schema import new_columns
 from icemigrate.errors import Mistakes, UsageError
+from icemigrate.frozen import replace
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import BadMetadata, schema_from_json
 from icemigrate.iceberg.type_text import MAX_PRECISION
+from icemigrate.iceberg.types import Primitive
 from icemigrate.table_data.csv_rows import fast_relation, read_header
 from icemigrate.table_data.duckdb_problems import duckdb_problem
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.load_database import LoadDatabase
+from icemigrate.table_data.text_casts import text_misfits
+
+_TEXT = Primitive("string")
 
 
 def schema_from_value(schema: Any) -> Schema:
@@ -84,10 +89,26 @@ def _csv_schema(file: InputFile, db: LoadDatabase) -> Schema:
     try:
         relation = db.connection.sql(f"SELECT * FROM {sniffed} LIMIT 0")
         found = relation.to_arrow_table().schema
-        return schema_from_arrow(_with_long_numbers(found, sql, db))
+        return _that_loads(schema_from_arrow(_with_long_numbers(found, sql, db)), sql, db)
     except duckdb.Error as error:
         reason = duckdb_problem(error).message
         raise file.error(f"its columns cannot be found: {reason}", "give a schema file") from error
+
+
+def _that_loads(schema: Schema, sql: str, db: LoadDatabase) -> Schema:
+    """The schema with texts where a load would refuse a value, such as ``0x1F`` or ``01/02/2024``.
+
+    :param sql: the rows as texts.
+    """
+    checked = [field for field in schema.fields if field.type != _TEXT]
+    if not checked:
+        return schema
+    misfits = (f"bool_or({text_misfits(field.type, quoted_identifier(field.name))})" for field in checked)
+    (found,) = db.query(f"SELECT {', '.join(misfits)} FROM {sql}")
+    unfit = {field.id for field, is_unfit in zip(checked, found, strict=True) if is_unfit}
+    return Schema(
+        tuple(replace(field, type=_TEXT) if field.id in unfit else field for field in schema.fields)
+    )
 
 
 def _with_long_numbers(schema: Any, sql: str, db: LoadDatabase) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from itertools import count
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ import pytest
 from icemigrate.errors import ExitCode, Mistakes, UsageError
 from icemigrate.iceberg.metadata_parts import current_schema
 from icemigrate.iceberg.type_text import format_type
+from icemigrate.table_data.insert_rows import insert_files
 from icemigrate.table_data.new_table import create_table
 from tests.support.table_project import ORDERS, TableProject
 from tests.support.written_tables import WrittenTables, _shared, written
@@ -27,6 +29,7 @@ ICEBERG = json.dumps(
         ],
     }
 )
+NUMBERS = map("of_csv{}".format, count())
 YAML = "columns:\n  - {name: id, type: long, required: true}\n  - {name: at, type: timestamptz}\n"
 TABLE = pa.table({"id": pa.array([1]), "at": pa.array([0], pa.timestamp("us", "UTC")), "l": [[{"a": 1.5}]]})
 
@@ -190,3 +193,31 @@ def test_a_character_beyond_the_basic_plane_is_part_of_a_name(written: WrittenTa
         assert written.project.run("table", "create", name, "--schema", schema) == ExitCode.OK
         (column,) = current_schema(written.session.load(name).metadata).fields
         assert (column.name, column.doc) == ("🙂", "a\\ud83d and 🙂")
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        (["1", " 2 "], "long"),
+        (["2024-01-01", "9999-12-31"], "date"),
+        (["01/02/2024"], "string"),
+        (["infinity"], "string"),
+        (["2024-01-01", "infinity"], "string"),
+        (["10:00", "24:00:00"], "string"),
+        (["0x1F"], "string"),
+        (["1e400", "1"], "string"),
+        (["2024-01-01 10:00:00.123456789"], "string"),
+        (["", "1.5"], "double"),
+    ],
+)
+def test_a_table_of_a_csv_file_takes_all_of_its_rows(
+    written: WrittenTables, values: list[str], type_: str
+) -> None:
+    path, name = (
+        written.file("v.csv", "v,n\n" + "".join(f"{v},1\n" for v in values)),
+        f"sales.{next(NUMBERS)}",
+    )
+    assert written.project.run("table", "create", name, "--schema", path) == ExitCode.OK
+    first, _ = current_schema(written.session.load(name).metadata).fields
+    assert format_type(first.type) == type_
+    assert insert_files(written.session, name, [path]).rows == len(values)
