@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icemigrate.catalog.metadata_files import local_path
+from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen
 from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.object_storage import object_folders
@@ -23,10 +24,12 @@ class ScannedFiles(Frozen):
 
     :param reason: why it does not read them; ``None`` where it does.
     :param outside: files that are not in the folders of the table, such as ones that another client added.
+    :param manifests: locations of the manifests.
     """
 
     reason: str | None = None
     outside: tuple[str, ...] = ()
+    manifests: tuple[str, ...] = ()
 
 
 def scanned_files(
@@ -43,7 +46,7 @@ def scanned_files(
         f"starts_with(file_path, {text_literal(folder)})" for folder in table_folders(metadata)
     )
     listing = (
-        "SELECT DISTINCT file_format, CASE WHEN NOT (" + inside + ") THEN file_path END "
+        "SELECT DISTINCT file_format, CASE WHEN NOT (" + inside + ") THEN file_path END, manifest_path "
         f"FROM iceberg_metadata({text_literal(str(metadata_file))}) WHERE status <> 'DELETED'"
     )
     try:
@@ -54,8 +57,26 @@ def scanned_files(
         # Such as a certificate or a redirect that PyIceberg's libraries understand.
         reason = str(error).partition("\n")[0].partition(": ")[2]
         return ScannedFiles(f"it does not reach the storage ({reason})")
-    formats = reason_against_formats(file_format for file_format, _ in found)
-    return ScannedFiles(formats, tuple(path for _, path in found if path is not None))
+    formats = reason_against_formats(file_format for file_format, _, _ in found)
+    outside = dict.fromkeys(path for _, path, _ in found if path is not None)
+    return ScannedFiles(formats, tuple(outside), tuple(dict.fromkeys(manifest for *_, manifest in found)))
+
+
+def require_manifests(table: str, manifests: Iterable[str]) -> None:
+    """Check that manifests on this machine are still there.
+
+    DuckDB 1.5.5 ends the process where a manifest is missing that its scan reads.
+
+    :param table: its name, for the message.
+    :raises IcemigrateError: another client removed one, such as with an expired snapshot.
+    """
+    for location in manifests:
+        path = local_path(location)
+        if path is not None and not Path(path).exists():
+            raise IcemigrateError(
+                f"a file of `{table}` is missing: another client removed the manifest {path}",
+                "run the query again; a snapshot that expired meanwhile cannot be read",
+            )
 
 
 def table_folders(metadata: Mapping[str, Any]) -> Iterator[str]:

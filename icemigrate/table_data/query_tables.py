@@ -15,6 +15,7 @@ from icemigrate.frozen import Frozen, field, replace
 from icemigrate.iceberg.names import TableName, format_path
 from icemigrate.iceberg.schema import Schema
 from icemigrate.table_data.duckdb_problems import duckdb_problem
+from icemigrate.table_data.duckdb_scans import require_manifests
 from icemigrate.table_data.duckdb_session import open_duckdb, quoted_identifier, run_query
 from icemigrate.table_data.duckdb_statements import require_reads
 from icemigrate.table_data.expression_types import require_truth_type
@@ -82,9 +83,15 @@ class OpenQuery(Frozen):
 
         :raises IcemigrateError: DuckDB refuses the query, or a file cannot be read.
         """
+        self.require_files()
         with self.errors():
             reader = self.connection.execute(self.sql).to_arrow_reader(BATCH_ROWS)
         return QueryBatches(reader, self.errors)
+
+    def require_files(self) -> None:
+        """See :func:`~icemigrate.table_data.duckdb_scans.require_manifests`."""
+        for read in self.reads:
+            require_manifests(read.declared, read.manifests)
 
     @contextmanager
     def errors(self) -> Iterator[None]:
@@ -106,6 +113,7 @@ class OpenQuery(Frozen):
 
         :raises IcemigrateError: a file cannot be read.
         """
+        self.require_files()
         with duckdb_errors(self.reads_by_view):
             return run_query(self.connection, lambda: self.connection.execute(sql).fetchall())
 
@@ -222,6 +230,7 @@ def _require_truth(opened: OpenQuery, view: str, condition: str, where: str) -> 
     """
     import duckdb
 
+    opened.require_files()
     try:
         described = opened.connection.execute(f"DESCRIBE SELECT (\n{condition}\n) FROM {view}").fetchall()
     except duckdb.Error:

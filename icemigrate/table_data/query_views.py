@@ -12,7 +12,12 @@ from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.types import Field, Primitive, walk_fields
 from icemigrate.table_data.duckdb_problems import report_problems
-from icemigrate.table_data.duckdb_scans import ScannedFiles, scanned_files, table_folders
+from icemigrate.table_data.duckdb_scans import (
+    ScannedFiles,
+    require_manifests,
+    scanned_files,
+    table_folders,
+)
 from icemigrate.table_data.duckdb_session import (
     load_iceberg,
     lock_duckdb,
@@ -38,6 +43,7 @@ class TableRead(Frozen):
     :param metadata: of that state.
     :param reader: what reads it, and why.
     :param view: its name in DuckDB.
+    :param manifests: that DuckDB reads.
     """
 
     table: CurrentTable
@@ -45,6 +51,7 @@ class TableRead(Frozen):
     metadata: PointMetadata
     reader: ReaderChoice
     view: str
+    manifests: tuple[str, ...] = ()
 
     @property
     def declared(self) -> str:
@@ -80,15 +87,17 @@ def create_views(
                     listed = ", ".join(map(text_literal, wanted)) or "NULL"
                     source += f" WHERE filename IN ({listed})"
                 outside += other.outside
+                read = replace(read, manifests=other.manifests)
                 if other.reason is not None:
                     choice = reader_without_duckdb(read.declared, read.metadata, other.reason)
-                    read = replace(read, reader=choice)
+                    read = replace(read, reader=choice, manifests=())
             if read.reader.kind is ReaderKind.PYICEBERG:
                 rows = scan_to_arrow(session, read.declared, read.metadata)
                 connection.register(f"{read.view}_rows", rows)
                 source = quoted_identifier(f"{read.view}_rows")
             else:
                 source += read.metadata.scan_end
+            require_manifests(read.declared, read.manifests)
             columns = _view_columns(read.metadata.schema)
             connection.execute(
                 f"CREATE VIEW {quoted_identifier(read.view)} AS SELECT {columns} FROM {source}"

@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 
-from icemigrate.errors import ExitCode, UsageError
+from icemigrate.errors import ExitCode, IcemigrateError, UsageError
+from icemigrate.table_data.insert_rows import insert_data
 from icemigrate.table_data.query_readers import ReaderKind
-from icemigrate.table_data.query_tables import open_sql_query, query_sql, query_table
+from icemigrate.table_data.query_tables import open_sql_query, open_table_query, query_sql, query_table
 from icemigrate.table_data.table_points import ReadPoint
 from icemigrate.table_data.table_session import TableSession
 from tests.support.stored_rows import append_stored
 from tests.support.table_project import ORDERS, TableProject
+from tests.support.written_tables import WrittenTables, _shared, written
+
+__all__ = ["_shared", "written"]
 
 FIRST = {"id": 1, "customer": "ann", "amount": "1.50", "at": "2026-01-01T00:00:00+00:00"}
 SECOND = {"id": 2, "customer": None, "amount": "2.50", "at": "2026-01-02T00:00:00+00:00"}
@@ -325,3 +329,15 @@ def test_a_mistake_in_a_condition_has_its_place_in_the_condition(tables: TableSe
         query_table(tables, "sales.orders", where="1 =nam OR id IN (SELECT id FROM sales.orders)")
     with pytest.raises(UsageError, match="--where:1:20: there is no column `y`"):
         query_table(tables, "sales.orders", where="id IN (SELECT id + orders.y FROM sales.orders)")
+
+
+def test_a_manifest_that_is_removed_during_a_query_is_one_error(written: WrittenTables) -> None:
+    table = written.create("columns: [{name: id, type: long}]")
+    insert_data(written.session, table, {"id": 1})
+    with open_table_query(written.session, table, "id = 1") as query:
+        assert query.rows().num_rows == 1
+        (manifest,) = query.reads[0].manifests
+        Path(manifest.removeprefix("file://")).unlink()
+        for read in (query.rows, lambda: query.fetch("SELECT 1")):
+            with pytest.raises(IcemigrateError, match=f"a file of `{table}` is missing: another client"):
+                read()
