@@ -75,6 +75,25 @@ def read_rows(
     return CatalogRows(tables, tuple(sorted(found | {table.namespace for table in tables})), views)
 
 
+def location_query(columns: Callable[[str], frozenset[str]]) -> str | None:
+    """The query for the metadata location of one table, with its catalog, namespace and name as ``?``.
+
+    :param columns: as of :func:`read_rows`.
+    :returns: ``None`` where the database has no tables of a catalog.
+    """
+    of_tables = columns(TABLES)
+    if not of_tables:
+        return None
+    typed = " AND coalesce(iceberg_type, 'TABLE') = 'TABLE'" if "iceberg_type" in of_tables else ""
+    where = "catalog_name = ? AND table_namespace = ? AND table_name = ?"
+    return f"SELECT metadata_location FROM {TABLES} WHERE {where}{typed}"
+
+
+def stored_namespace(levels: Sequence[str]) -> str:
+    """The stored form of a namespace."""
+    return ".".join(levels)
+
+
 def namespace_levels(namespace: str) -> tuple[str, ...]:
     """The levels of a namespace in its stored form."""
     return tuple(namespace.split("."))

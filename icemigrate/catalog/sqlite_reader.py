@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from icemigrate.catalog.capabilities import CAPABILITY_MATRIX, Capabilities
 from icemigrate.catalog.catalog_port import CatalogSettings
@@ -18,7 +19,15 @@ from icemigrate.catalog.metadata_files import (
 )
 from icemigrate.catalog.pyiceberg_files import file_io
 from icemigrate.catalog.reader_parts import joined_location, to_table
-from icemigrate.catalog.sql_rows import NAMESPACES, NO_ROWS, TABLES, CatalogRows, read_rows
+from icemigrate.catalog.sql_rows import (
+    NAMESPACES,
+    NO_ROWS,
+    TABLES,
+    CatalogRows,
+    location_query,
+    read_rows,
+    stored_namespace,
+)
 from icemigrate.catalog.sqlite_errors import convert_sqlite_errors
 from icemigrate.catalog.value_counts import count_missing_values, count_rows_with_values
 from icemigrate.catalog.written_types import wider_files_of
@@ -36,6 +45,7 @@ from icemigrate.system.waits import announce_if_slow
 
 BUSY_SECONDS = 10.0
 """How long to wait for a writer; a commit takes milliseconds."""
+_Read = TypeVar("_Read")
 
 
 class SqliteCatalog:
@@ -87,15 +97,15 @@ class SqliteCatalog:
 
     def metadata_json(self, name: TableName) -> dict[str, Any] | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        json = self._unchecked_json(name)
-        return None if json is None else checked_metadata(name, json, self._rows().tables.get(name))
+        found = self._current(name)
+        return None if found is None else checked_metadata(name, *found)
 
-    def _unchecked_json(self, name: TableName) -> Any:
+    def _current(self, name: TableName) -> tuple[Any, str] | None:
+        """The JSON of a table's metadata file, and its location."""
         location = self.metadata_location(name)
         if location is None:
             return None
-        found = read_current_metadata(name, location, self.metadata_location, self._read_bytes)
-        return None if found is None else found[0]
+        return read_current_metadata(name, location, self.metadata_location, self._read_bytes)
 
     def metadata_at(self, name: TableName, location: str) -> dict[str, Any] | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
@@ -103,8 +113,8 @@ class SqliteCatalog:
 
     def layout(self, name: TableName) -> FilesBySpec | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        metadata = self._unchecked_json(name)
-        return None if metadata is None else layout_of(metadata, self._read_bytes)
+        found = self._current(name)
+        return None if found is None else layout_of(found[0], self._read_bytes)
 
     def rows_with_values(
         self, name: TableName, fields: Mapping[int, frozenset[int]]
@@ -131,7 +141,9 @@ class SqliteCatalog:
 
     def metadata_location(self, name: TableName) -> str | None:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
-        return self._rows().tables.get(name)
+        # A command that asks for each table reads no other rows; all of them say why there is no such table.
+        found = self._read(lambda connection: self._location(connection, name), None)
+        return found or self._rows().tables.get(name)
 
     def read_file(self, location: str) -> bytes:
         """See :class:`~icemigrate.catalog.catalog_port.Catalog`."""
@@ -163,19 +175,26 @@ class SqliteCatalog:
         """Do nothing: no connection is kept."""
 
     def _rows(self) -> CatalogRows:
+        return self._read(self._all_rows, NO_ROWS)
+
+    def _read(self, read: Callable[[sqlite3.Connection], _Read], empty: _Read) -> _Read:
+        """What a function reads in one transaction.
+
+        :param empty: what it reads of a catalog that no client has written yet.
+        """
         # Before the first apply there is no database: that is an empty catalog.
         with (
             convert_sqlite_errors(self._path),
             announce_if_slow(f"Waiting for the catalog {self._path}: another process writes to it …"),
         ):
             if not self._path.exists():
-                return NO_ROWS
+                return empty
             if not self._path.is_file() and not self._path.is_dir():
                 raise CatalogError(
                     f"the catalog {self._path} is not a regular file", "name a SQLite file as its `uri`"
                 )
             try:
-                return self._read_rows("ro")
+                return self._read_with("ro", read)
             except sqlite3.OperationalError as error:
                 # A writer that was killed leaves a journal, and a reader without the right to write cannot
                 # roll it back.
@@ -183,9 +202,9 @@ class SqliteCatalog:
                 is_left = file.with_name(f"{file.name}-journal").exists()
                 if not is_left or "locked" in str(error):
                     raise
-                return self._read_rows("rw")
+                return self._read_with("rw", read)
 
-    def _read_rows(self, mode: str) -> CatalogRows:
+    def _read_with(self, mode: str, read: Callable[[sqlite3.Connection], _Read]) -> _Read:
         connection = sqlite3.connect(
             f"{self._path.absolute().as_uri()}?mode={mode}", uri=True, timeout=self._busy_seconds
         )
@@ -193,15 +212,24 @@ class SqliteCatalog:
             # The file may come from anyone: its views must not run functions with effects.
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("BEGIN")
-            return read_rows(
-                connection.execute,
-                lambda table: frozenset(
-                    row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
-                ),
-                self.settings,
-            )
+            return read(connection)
         finally:
             connection.close()
+
+    def _all_rows(self, connection: sqlite3.Connection) -> CatalogRows:
+        return read_rows(connection.execute, partial(_columns, connection), self.settings)
+
+    def _location(self, connection: sqlite3.Connection, name: TableName) -> str | None:
+        select = location_query(partial(_columns, connection))
+        if select is None:
+            return None
+        key = (self.settings.name, stored_namespace(name.namespace), name.name)
+        found = connection.execute(select, key).fetchone()
+        return None if found is None else found[0]
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
+    return frozenset(row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,)))
 
 
 def database_path(settings: CatalogSettings) -> Path:

@@ -47,11 +47,11 @@ from icemigrate.planning.stages import (
     RecheckRows,
     RewriteFiles,
     Stage,
+    StagesOfTables,
     WriteRows,
     create_namespace_text,
     drop_namespace_text,
     migration_stages,
-    table_stages,
 )
 from icemigrate.planning.undo import with_committed_fields
 from icemigrate.spark.engine_port import Engine, Marker
@@ -104,9 +104,11 @@ class MigrationRun:
     row_publisher: RowPublisher = field(init=False)
     _groups: TableGroups = field(init=False, repr=False)
     _publications: Mapping[TableName, PublishTable] = field(init=False, repr=False)
+    _stages_of_tables: StagesOfTables = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.stages = migration_stages(self.migration, self.catalog, self.marker.project)
+        self._stages_of_tables = StagesOfTables(self.stages)
         self.log = StatementLog(self.migration, self.stages, self.on_event, self.before_each, self.is_redo)
         self.row_publisher = RowPublisher(
             self.engine, self.publisher, self.marker, self.log, self.catalog, self._is_committed
@@ -256,7 +258,7 @@ class MigrationRun:
             since,
             hear,
             self.run_id,
-            table_stages(self.stages, plan),
+            self._stages_of_tables.of(plan),
         )
 
     @contextmanager

@@ -1,8 +1,8 @@
-"""The snapshots of a table that the undo of migrations reads."""
+"""The snapshots of tables that the undo of migrations reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import Frozen
@@ -19,28 +19,32 @@ class NeededSnapshot(Frozen):
     version: Version
 
 
-def snapshots_with_last_copies(history: History, uuid: str | None) -> Iterator[NeededSnapshot]:
-    """The snapshots of a table with values that a rollback left there, and that are nowhere else.
+def snapshots_with_last_copies(history: History) -> Mapping[str, Sequence[NeededSnapshot]]:
+    """The snapshots with values that a rollback left there, and that are nowhere else, by the table's UUID.
 
     :raises HistoryError: an undo record is damaged.
     """
+    found = dict[str, list[NeededSnapshot]]()
     for applied, record in history.with_last_copies():
         for undo in record.tables:
             before = undo.actual_before
-            if before is not None and before.uuid is not None and before.uuid == uuid:
-                yield from (NeededSnapshot(copy.snapshot_id, applied.version) for copy in undo.last_copies)
+            if before is not None and before.uuid is not None and undo.last_copies:
+                needed = (NeededSnapshot(copy.snapshot_id, applied.version) for copy in undo.last_copies)
+                found.setdefault(before.uuid, []).extend(needed)
+    return found
 
 
-def snapshots_before_row_changes(history: History, uuid: str | None) -> Iterator[NeededSnapshot]:
-    """The snapshots of a table from before migrations that changed its rows: an undo restores those rows.
+def snapshots_before_row_changes(history: History) -> Mapping[str, Sequence[NeededSnapshot]]:
+    """The snapshots from before migrations that changed rows, which an undo restores, by the table's UUID.
 
     :raises HistoryError: an undo record is damaged.
     """
+    found = dict[str, list[NeededSnapshot]]()
     for applied in history.applied:
         record = history.undo_record(applied.version)
         for undo in record.tables if record is not None else ():
-            before = undo.actual_before
-            if not undo.rows_changed or before is None or before.uuid is None or before.uuid != uuid:
-                continue
-            if before.snapshot is not None:
-                yield NeededSnapshot(before.snapshot.id, applied.version)
+            before = undo.actual_before if undo.rows_changed else None
+            if before is not None and before.uuid is not None and before.snapshot is not None:
+                needed = NeededSnapshot(before.snapshot.id, applied.version)
+                found.setdefault(before.uuid, []).append(needed)
+    return found

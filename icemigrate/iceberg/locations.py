@@ -7,6 +7,7 @@ other tables there.  So a table's folder is exclusive only while no other table 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -68,6 +69,51 @@ def unreadable_locations(name: TableName, metadata_location: str) -> TableLocati
     folder = file.rpartition("/")[0]
     location = folder.removesuffix("/metadata")
     return TableLocations(name, location, frozenset({location}), frozenset({file}), is_guessed=True)
+
+
+class NearbyTables:
+    """The tables of a catalog, by which those that can share files with one are found without a look at each.
+
+    :param tables: all of them.
+    """
+
+    def __init__(self, tables: Iterable[TableLocations]) -> None:
+        self._tables = tuple(tables)
+        self._by_name = {table.name: table for table in self._tables}
+        # A slash at the end: in this order, the folders below one follow it.
+        self._places = sorted((f"{p}/", n) for n, table in enumerate(self._tables) for p in table.all)
+        self._by_file = dict[str, list[int]]()
+        for number, table in enumerate(self._tables):
+            for file in table.files:
+                self._by_file.setdefault(file, []).append(number)
+
+    def of(self, name: TableName) -> TableLocations | None:
+        """The locations of a table."""
+        return self._by_name.get(name)
+
+    def near(self, table: TableLocations) -> Iterator[TableLocations]:
+        """The tables that name a file of a table, or a folder at, in or above one of its folders."""
+        found = {number for file in table.files for number in self._by_file.get(file, ())}
+        for folder in table.all:
+            found.update(self._below(f"{folder}/"))
+            parts = folder.split("/")
+            for count in range(1, len(parts)):
+                found.update(self._at("/".join(parts[:count]) + "/"))
+        yield from (self._tables[number] for number in sorted(found))
+
+    def _below(self, folder: str) -> Iterator[int]:
+        """The tables with a folder that is this one, or in it."""
+        at = bisect_left(self._places, (folder, -1))
+        while at < len(self._places) and self._places[at][0].startswith(folder):
+            yield self._places[at][1]
+            at += 1
+
+    def _at(self, folder: str) -> Iterator[int]:
+        """The tables with a folder that is this one."""
+        at = bisect_left(self._places, (folder, -1))
+        while at < len(self._places) and self._places[at][0] == folder:
+            yield self._places[at][1]
+            at += 1
 
 
 def shared_with(table: TableLocations, others: Iterable[TableLocations]) -> Iterator[str]:

@@ -13,7 +13,12 @@ from icemigrate.errors import CatalogError
 from icemigrate.execution.environment_session import EnvironmentSession
 from icemigrate.frozen import Frozen
 from icemigrate.history.history_properties import History
-from icemigrate.iceberg.locations import TableLocations, copies_of, shared_with
+from icemigrate.history.needed_snapshots import (
+    NeededSnapshot,
+    snapshots_before_row_changes,
+    snapshots_with_last_copies,
+)
+from icemigrate.iceberg.locations import NearbyTables, TableLocations, copies_of, shared_with
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.table import Table, purge_name
@@ -22,6 +27,8 @@ from icemigrate.results.maintain_results import ActionSummary, SkippedTable
 if TYPE_CHECKING:
     from icemigrate.spark.commit_ports import CommittingEngine
 
+NeededSnapshots: TypeAlias = Mapping[str, Sequence[NeededSnapshot]]
+"""By the UUID of the table."""
 NO_JVM = (
     "Iceberg's Java library does this, which Spark Connect does not reach: run `icemigrate maintain` in an "
     "environment with `master` instead of `remote`"
@@ -93,9 +100,11 @@ class MaintenanceContext:
     unreadable: dict[TableName, str] = field(default_factory=dict)
     _tables: dict[TableName, Table | None] = field(default_factory=dict)
     _metadata: dict[TableName, dict[str, Any] | None] = field(default_factory=dict)
-    _places: tuple[TableLocations, ...] | None = None
+    _places: NearbyTables | None = None
     _unlocated: list[str] = field(default_factory=list)
     _recorded: dict[str, list[Schema]] | None = None
+    _last_copies: NeededSnapshots | None = None
+    _row_changes: NeededSnapshots | None = None
 
     @property
     def at_ms(self) -> int:
@@ -143,13 +152,13 @@ class MaintenanceContext:
         others: Callable[[TableLocations, Iterable[TableLocations]], Iterable[str]],
     ) -> str | None:
         if self._places is None:
-            self._places = tuple(self._all_places())
+            self._places = NearbyTables(self._all_places())
         if self._unlocated:
             return f"{self._unlocated[0]}, so it may use the same files"
-        mine = next((places for places in self._places if places.name == name), None)
+        mine = self._places.of(name)
         if mine is None:  # it went just now
             return "its location is unknown"
-        found = list(others(mine, self._places))
+        found = list(others(mine, self._places.near(mine)))
         return f"{why}: {'; '.join(found)}" if found else None
 
     def _all_places(self) -> Iterator[TableLocations]:
@@ -171,6 +180,24 @@ class MaintenanceContext:
                         if table is not None and table.uuid is not None:
                             self._recorded.setdefault(table.uuid, []).append(table.schema)
         return self._recorded.get(uuid or "", ())
+
+    def snapshots_with_last_copies(self, uuid: str | None) -> Sequence[NeededSnapshot]:
+        """The snapshots of a table with values that a rollback left there, and that are nowhere else.
+
+        :raises HistoryError: an undo record is damaged.
+        """
+        if self._last_copies is None:
+            self._last_copies = snapshots_with_last_copies(self.history)
+        return self._last_copies.get(uuid or "", ())
+
+    def snapshots_before_row_changes(self, uuid: str | None) -> Sequence[NeededSnapshot]:
+        """The snapshots of a table from before migrations that changed its rows: an undo restores those rows.
+
+        :raises HistoryError: an undo record is damaged.
+        """
+        if self._row_changes is None:
+            self._row_changes = snapshots_before_row_changes(self.history)
+        return self._row_changes.get(uuid or "", ())
 
     def interrupted_reason(self, declared: TableName) -> str | None:
         """Why a declared table must not change now: a migration of it was interrupted."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from icemigrate.diagnostics import format_count
 from icemigrate.frozen import Frozen, replace
-from icemigrate.history.needed_snapshots import snapshots_before_row_changes, snapshots_with_last_copies
 from icemigrate.iceberg import retention
 from icemigrate.iceberg.names import FieldPath, TableName, format_path
 from icemigrate.iceberg.retention import retained_by_references, retained_since, snapshot_ids_to_expire
@@ -140,7 +139,7 @@ def find_expiring_snapshots(look: MaintenanceContext) -> Iterator[ActionOrSkippe
 
 def needed_snapshot_reason(look: MaintenanceContext, table: Table, gone: frozenset[int]) -> str | None:
     """Why snapshots must stay: they have values that a rollback left there."""
-    for needed in snapshots_with_last_copies(look.history, table.uuid):
+    for needed in look.snapshots_with_last_copies(table.uuid):
         if needed.snapshot_id in gone:
             version = needed.version
             return (
@@ -177,7 +176,7 @@ def _lost(look: MaintenanceContext, table: Table, gone: frozenset[int]) -> tuple
     """Versions that changed rows and could not be undone any more: no tag keeps the snapshot."""
     return tuple(
         f"an undo of {needed.version} can no longer restore rows"
-        for needed in snapshots_before_row_changes(look.history, table.uuid)
+        for needed in look.snapshots_before_row_changes(table.uuid)
         if needed.snapshot_id in gone
     )
 

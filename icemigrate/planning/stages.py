@@ -8,7 +8,7 @@ published tables run last, since an undo after a failure needs the values in the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from icemigrate.changes.change import DeferredStatement, MetadataCommit, SqlStatement, Statement
@@ -200,9 +200,22 @@ def migration_stages(migration: MigrationPlan, catalog: str, project: str) -> tu
     return tuple(stages)
 
 
-def table_stages(stages: Sequence[Stage], table: TablePlan) -> tuple[TableStage, ...]:
-    """The stages of one table of a migration, in running order."""
-    return tuple(stage for stage in stages if isinstance(stage, TableStage) and stage.table is table)
+class StagesOfTables:
+    """The stages of each table of a migration, in running order.
+
+    :param stages: of the migration.
+    """
+
+    def __init__(self, stages: Iterable[Stage]) -> None:
+        # By identity: to hash a plan takes as long as to walk it.
+        self._found = dict[int, list[TableStage]]()
+        for stage in stages:
+            if isinstance(stage, TableStage):
+                self._found.setdefault(id(stage.table), []).append(stage)
+
+    def of(self, table: TablePlan) -> tuple[TableStage, ...]:
+        """The stages of a table; the plan is the object that the migration has."""
+        return tuple(self._found.get(id(table), ()))
 
 
 def statement_texts(migration: MigrationPlan, catalog: str, project: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from icemigrate.changes.change import Reversibility
 from icemigrate.diagnostics import Diagnostic, format_count, once_quoted
 from icemigrate.planning.merge import Conflict
 from icemigrate.planning.plan import MigrationPlan, Plan, PlannedChange, PlannedDataStep, Step, TablePlan
-from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
+from icemigrate.planning.stages import StagesOfTables, TableStage, plan_stages, shown_statement
 from icemigrate.render import display, phrases
 from icemigrate.render.alike_findings import finding_lines
 from icemigrate.render.alike_tables import alike_tables, planned_tables
@@ -66,10 +66,10 @@ def _migration(migration: MigrationPlan, plan: Plan, with_statements: bool) -> I
         yield recorded
     if migration.create_namespaces or recorded is not None:
         yield ""
-    stages = plan_stages(plan, migration)
+    stages = StagesOfTables(plan_stages(plan, migration))
     tables = planned_tables(
         migration.tables,
-        lambda table: _table(table, table_stages(stages, table), migration, with_statements),
+        lambda table: _table(table, stages.of(table), migration, with_statements),
     )
     values = (value for one in migration.lists for value in one.values)
     groups = alike_tables(tables, safe_text, values=values)

@@ -15,7 +15,7 @@ from icemigrate.planning.plan import (
     Step,
     TablePlan,
 )
-from icemigrate.planning.stages import TableStage, plan_stages, shown_statement, table_stages
+from icemigrate.planning.stages import StagesOfTables, TableStage, plan_stages, shown_statement
 from icemigrate.render import display, phrases
 from icemigrate.render.alike_tables import alike_tables, planned_tables
 from icemigrate.render.findings_text import diagnostics_lines
@@ -52,10 +52,8 @@ def _migration(migration: MigrationPlan, plan: Plan, style: TerminalStyle) -> It
     yield style.bold(phrases.migration_title(migration))
     for namespace in migration.create_namespaces:
         yield f"{_INDENT}{style.symbol('+')} create namespace {display.one_line('.'.join(namespace))}"
-    stages = plan_stages(plan, migration)
-    tables = planned_tables(
-        migration.tables, lambda table: _table(table, table_stages(stages, table), migration, style)
-    )
+    stages = StagesOfTables(plan_stages(plan, migration))
+    tables = planned_tables(migration.tables, lambda table: _table(table, stages.of(table), migration, style))
     values = (value for one in migration.lists for value in one.values)
     groups = alike_tables(tables, shows_all=style.details, values=values)
     for group in groups:

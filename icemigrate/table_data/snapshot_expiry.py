@@ -227,8 +227,9 @@ def _require_own_files(tables: TableSession, table: CurrentTable) -> None:
 
 def _needed(tables: TableSession, metadata: Mapping[str, Any], due: frozenset[int]) -> dict[int, str]:
     """The snapshots that are due and an undo reads, each with the version."""
-    history, uuid = tables.environment.history(), metadata.get("table-uuid")
-    found = (*snapshots_with_last_copies(history, uuid), *snapshots_before_row_changes(history, uuid))
+    history, uuid = tables.environment.history(), metadata.get("table-uuid") or ""
+    needed = (snapshots_with_last_copies(history), snapshots_before_row_changes(history))
+    found = [one for by_table in needed for one in by_table.get(uuid, ())]
     return {one.snapshot_id: one.version.text for one in found if one.snapshot_id in due}
 
 

@@ -18,7 +18,7 @@ from icemigrate.iceberg.ref_names import is_icemigrate_tag
 from icemigrate.iceberg.table import CREATED_BY_PROPERTY, Table
 from icemigrate.iceberg.types import Field, children, is_nested, with_children
 from icemigrate.planning.plan import MigrationPlan, PlannedChange, PlannedDataStep
-from icemigrate.planning.stages import migration_stages, statement_texts, table_stages
+from icemigrate.planning.stages import StagesOfTables, migration_stages, statement_texts
 from icemigrate.planning.table_difference import find_difference
 from icemigrate.planning.undo.inverse import UndoStates, invert_migration
 from icemigrate.render.phrases import data_step_symbol, reversal_text
@@ -27,9 +27,9 @@ from icemigrate.render.phrases import data_step_symbol, reversal_text
 def plan_text(plan: MigrationPlan) -> str:
     """What a plan does, change by change: with what it costs, and whether there is a way back."""
     lines = [f"+ create namespace {format_path(n)}" for n in plan.create_namespaces if n != ("db",)]
-    stages = migration_stages(plan, "lake", "market")
+    stages = StagesOfTables(migration_stages(plan, "lake", "market"))
     for table in plan.tables:
-        changes = (change for stage in table_stages(stages, table) for change in stage.changes())
+        changes = (change for stage in stages.of(table) for change in stage.changes())
         for _, alike in groupby(changes, lambda change: isinstance(change, PlannedChange)):
             lines += _lines([*alike])
         lines += [f"note: {note}" for note in table.notes]

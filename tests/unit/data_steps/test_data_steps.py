@@ -32,7 +32,7 @@ from icemigrate.iceberg.undo_record import TableUndo, UndoRecord
 from icemigrate.planning.expand_contract import data_step_problems
 from icemigrate.planning.plan import MigrationPlan
 from icemigrate.planning.planning_context import PlanningContext
-from icemigrate.planning.stages import migration_stages, table_stages
+from icemigrate.planning.stages import StagesOfTables, migration_stages
 from icemigrate.planning.table_plan import plan_table
 from icemigrate.planning.undo.undo_inputs import UndoOptions
 from icemigrate.project import open_project
@@ -367,7 +367,7 @@ def test_a_check_that_is_to_find_nothing_is_shown_in_words() -> None:
     text = "{tables: [{name: db.t, checks: [{after: 'select a from {table} where a < 0'}]}]}"
     world = World(DeclaredState({NAME: table}), {NAME: table}, frozenset({("db",)}))
     migration = planned(world, text)
-    stages = table_stages(migration_stages(migration, "lake", "market"), migration.tables[0])
+    stages = StagesOfTables(migration_stages(migration, "lake", "market")).of(migration.tables[0])
     (line,) = (line for stage in stages for line in row_statement_lines(stage, migration))
     assert line.endswith("where a < 0;  -- gives no rows")
 
@@ -376,7 +376,7 @@ def test_rows_whose_publication_got_no_answer_are_not_written_twice() -> None:
     table, migration = fill()
     engine = Behind({NAME: table})
     (plan,) = migration.tables
-    stages = table_stages(migration_stages(migration, "lake", "shop"), plan)
+    stages = StagesOfTables(migration_stages(migration, "lake", "shop")).of(plan)
     rows = MigrationRows(engine, plan, "shop", "0002", "lake", 1, lambda event: None, stages=stages)
     rows.write(NAME)
     rows.publish(NAME)

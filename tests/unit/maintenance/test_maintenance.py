@@ -20,7 +20,13 @@ from icemigrate.history.event_log import EventLog, LogEntry, LogEvent, pack_log
 from icemigrate.history.history_properties import History
 from icemigrate.history.recorded_versions import AppliedVersion, Intent, VersionState
 from icemigrate.history.undo_record_codec import pack_undo
-from icemigrate.iceberg.locations import copies_of, normalize_location, shared_with, table_locations
+from icemigrate.iceberg.locations import (
+    NearbyTables,
+    copies_of,
+    normalize_location,
+    shared_with,
+    table_locations,
+)
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.ref_names import (
     is_branch_of,
@@ -116,7 +122,7 @@ def test_a_copy_is_known_by_files_of_metadata_and_not_by_its_folder(
 
 def test_a_table_that_went_meanwhile_is_refused() -> None:
     theirs = table_locations(B, metadata("s3://lake/b"), None)
-    look = MaintenanceContext(None, History("market"), AT, lambda: None, _places=(theirs,))  # type: ignore[arg-type, return-value]
+    look = MaintenanceContext(None, History("market"), AT, lambda: None, _places=NearbyTables([theirs]))  # type: ignore[arg-type, return-value]
     assert look.shared_folder(A) == look.shared_files(A) == "its location is unknown"
     assert look.shared_folder(B) is None
 
