@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
@@ -11,7 +9,7 @@ from icemigrate.cli.options import format_option, global_options, lock_timeout_o
 
 
 @click.command("adopt-parquet")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path")
 @click.option("--into", "table", metavar="TABLE", required=True, help="The table, which exists.")
 @click.option(
     "--take-ownership",
@@ -27,7 +25,7 @@ from icemigrate.cli.options import format_option, global_options, lock_timeout_o
 @pass_settings
 def command(
     settings: InvocationOptions,
-    path: Path,
+    path: str,
     table: str,
     take_ownership: bool,
     is_undo: bool,
@@ -37,7 +35,8 @@ def command(
     """Take existing Parquet files into a table as they are, in one snapshot.
 
     PATH is a file, or a folder with all files below it; folders may be partitioned as in Hive
-    (`day=2026-11-01`).  The files stay where they are.  Before anything changes, their columns, required
+    (`day=2026-11-01`).  It may be a URL, such as `s3://bucket/visits`, to which the `storage` of the
+    environment signs in.  The files stay where they are.  Before anything changes, their columns, required
     values and partitions are checked, and the rows that the table reads are compared with the footers of the
     files.  Files that the table has already are left out.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
-from pathlib import Path
+from os import PathLike
 
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files
@@ -24,25 +25,26 @@ from icemigrate.iceberg.table import Table
 from icemigrate.iceberg.table_properties import is_gc_enabled
 from icemigrate.project import Project
 from icemigrate.results.adoption_results import AdoptionResult
-from icemigrate.table_data.adopted_files import AdoptedFile, find_files
+from icemigrate.table_data.adopted_files import AdoptedFile, find_files, open_adopted
 from icemigrate.table_data.file_adoption import Adoption, adopt_files, undo_adoption
 from icemigrate.table_data.input_files import find_input_files
 from icemigrate.table_data.load_database import open_load_database
 from icemigrate.table_data.schema_inference import schema_of_file
 from icemigrate.table_data.table_session import CurrentTable, TableSession, open_tables
 from icemigrate.table_data.writable_tables import require_free_name
+from icemigrate.wal.storage_path import AnyPath, StoragePath
 
 
 class AdoptionRequest(Frozen):
     """What to adopt.
 
-    :param path: a file or a folder of this machine.
+    :param path: a file or a folder of this machine, or the URL of one.
     :param table: its name in migration files.
     :param takes_ownership: whether the table may delete the files like its own.
     :param is_undo: whether an adoption of the path is undone.
     """
 
-    path: Path
+    path: str | PathLike[str]
     table: str
     takes_ownership: bool = False
     is_undo: bool = False
@@ -85,15 +87,20 @@ def adopt_parquet(
 
 
 def _change(session: TableSession, request: AdoptionRequest, *, dry_run: bool) -> Adoption:
+    path = _path(session, request)
     if request.is_undo:
-        return undo_adoption(session, request.table, request.path, dry_run=dry_run)
+        return undo_adoption(session, request.table, path, dry_run=dry_run)
     return adopt_files(
         session,
         request.table,
-        request.path,
+        path,
         takes_ownership=request.takes_ownership,
         dry_run=dry_run,
     )
+
+
+def _path(session: TableSession, request: AdoptionRequest) -> AnyPath:
+    return open_adopted(os.fspath(request.path), session.storage_properties)
 
 
 def _record(
@@ -164,20 +171,21 @@ def _require_table(project: Project, session: TableSession, request: AdoptionReq
         if request.is_undo:
             raise
         require_free_name(session.environment, declared)
-        raise UsageError(error.message, _creation_hint(project, request)) from error
+        path = _path(session, request)
+        raise UsageError(error.message, _creation_hint(project, request.table, path)) from error
 
 
-def _creation_hint(project: Project, request: AdoptionRequest) -> str:
+def _creation_hint(project: Project, table: str, path: AnyPath) -> str:
     """How to create a table for files, as it is known to work."""
-    if _is_declared(project, request.table):
+    if _is_declared(project, table):
         return "a migration declares it: `icemigrate apply` creates it"
-    file = next((one for one in find_files(request.path).files if _has_readable_columns(one)), None)
+    file = next((one for one in find_files(path).files if _has_readable_columns(one)), None)
     if file is None:
         return "declare it in a migration, with the columns of the files"
-    writes = f"`icemigrate diff {file.path} --table {request.table}` writes a migration with its columns"
+    writes = f"`icemigrate diff {file.path} --table {table}` writes a migration with its columns"
     if any(key.is_below for key in file.keys):
         return f"{writes}; add those of the folders, and `partition_by`"
-    return f"{writes}; or create it: `icemigrate table create {request.table} --schema {file.path}`"
+    return f"{writes}; or create it: `icemigrate table create {table} --schema {file.path}`"
 
 
 def _is_declared(project: Project, table: str) -> bool:
@@ -189,6 +197,8 @@ def _is_declared(project: Project, table: str) -> bool:
 
 def _has_readable_columns(file: AdoptedFile) -> bool:
     """Whether ``diff`` and ``table create`` read the columns of a file."""
+    if isinstance(file.path, StoragePath):
+        return False
     if any(character.isspace() or character in "'\"*?[`" for character in str(file.path)):
         return False  # a shell or a pattern reads the path otherwise
     try:

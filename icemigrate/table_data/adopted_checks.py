@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
@@ -25,7 +26,7 @@ from icemigrate.table_data.adopted_columns import (
     match_columns,
     name_mapping,
 )
-from icemigrate.table_data.adopted_files import CODE, AdoptedFile
+from icemigrate.table_data.adopted_files import CODE, AdoptedFile, parquet_source
 from icemigrate.table_data.adopted_partitions import FileValues, partition_of
 from icemigrate.table_data.adopted_values import (
     ColumnRange,
@@ -35,6 +36,7 @@ from icemigrate.table_data.adopted_values import (
     read_values,
 )
 from icemigrate.table_data.load_target import LoadTarget
+from icemigrate.wal.storage_path import StoragePath
 
 
 class CheckedFile(Frozen):
@@ -120,7 +122,8 @@ def _checked(file: AdoptedFile, target: LoadTarget) -> CheckedFile | _Skip:
     except ImportError as error:
         raise MissingExtra("pyarrow is not installed", extra_hint("table")) from error
     try:
-        footer = pq.read_metadata(file.path)
+        with _opened(file) as source:
+            footer = pq.read_metadata(source)
         columns, mismatches = match_columns(footer, target.schema.fields)
         if mismatches:
             raise _Unfit([file.problem(one.message, one.hint) for one in mismatches])
@@ -141,6 +144,24 @@ def _checked(file: AdoptedFile, target: LoadTarget) -> CheckedFile | _Skip:
         ) from None
     ranges = dict(_ranges(footer, columns, target, partition))
     return CheckedFile(file, replace(data, partition=partition), ranges, columns.has_ids)
+
+
+@contextmanager
+def _opened(file: AdoptedFile) -> Iterator[Any]:
+    """What pyarrow reads a file from.
+
+    :raises _Unfit: the storage does not give it.
+    """
+    if not isinstance(file.path, StoragePath):
+        yield file.path
+        return
+    try:
+        stream = parquet_source(file.path)
+    except OSError as error:
+        hint = "check the right to read it, and that the storage can be reached"
+        raise _Unfit([file.problem(f"it cannot be read: {os_error_reason(error)}", hint)]) from None
+    with stream:
+        yield stream
 
 
 def _first_line(error: Exception) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from icemigrate.frozen import Frozen
@@ -15,6 +14,8 @@ from icemigrate.iceberg.arrow_types import arrow_type
 from icemigrate.iceberg.names import FieldPath
 from icemigrate.iceberg.types import Decimal, Field, List, Map, Primitive, Struct, Type
 from icemigrate.metadata_engine.parquet_metrics import MetricColumn, footer_bounds
+from icemigrate.table_data.adopted_files import parquet_source
+from icemigrate.wal.storage_path import AnyPath
 
 _TEMPORAL = ("date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
 
@@ -61,7 +62,7 @@ def footer_range(footer: Any, number: int, column: MetricColumn) -> ColumnRange 
     return ColumnRange(count, nulls, low, high, is_exact=not isinstance(low, (str, bytes)))
 
 
-def read_range(path: Path, number: int, column: MetricColumn) -> ColumnRange:
+def read_range(path: AnyPath, number: int, column: MetricColumn) -> ColumnRange:
     """The range of a column's values.
 
     :param number: of the column in the file.
@@ -78,14 +79,14 @@ def read_range(path: Path, number: int, column: MetricColumn) -> ColumnRange:
     return ColumnRange(count, nulls, min(lows, default=None), max(highs, default=None))
 
 
-def read_values(path: Path, number: int, column: MetricColumn) -> Iterator[Any]:
+def read_values(path: AnyPath, number: int, column: MetricColumn) -> Iterator[Any]:
     """The values of a column that is not inside a list or a map, as Arrow arrays of stored values."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     type_ = column.field.type
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(parquet_source(path)) as file:
         name = file.schema.column(number).path
         for batch in file.iter_batches(columns=[name]):
             array = batch.column(0)
@@ -99,7 +100,9 @@ def read_values(path: Path, number: int, column: MetricColumn) -> Iterator[Any]:
             yield array
 
 
-def missing_values(path: Path, loose: Sequence[FieldPath], columns: Sequence[Field]) -> Iterator[FieldPath]:
+def missing_values(
+    path: AnyPath, loose: Sequence[FieldPath], columns: Sequence[Field]
+) -> Iterator[FieldPath]:
     """The paths of fields that the table requires and rows of a file lack.
 
     :param loose: the paths to look at.
@@ -109,7 +112,7 @@ def missing_values(path: Path, loose: Sequence[FieldPath], columns: Sequence[Fie
 
     names = dict.fromkeys(one[0] for one in loose)
     fields = {field.name: field for field in columns}
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(parquet_source(path)) as file:
         found = set[FieldPath]()
         for batch in file.iter_batches(columns=list(names)):
             for name in names:

@@ -18,7 +18,7 @@ from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.partition_columns import PartitionColumn, fetched, stored_partition
 from icemigrate.table_data.query_metadata import point_metadata
-from icemigrate.table_data.query_readers import reason_against_duckdb
+from icemigrate.table_data.query_readers import ReaderKind, reason_against_duckdb, reason_against_places
 from icemigrate.table_data.query_tables import open_points
 from icemigrate.table_data.table_points import resolve_point
 from icemigrate.table_data.table_session import CurrentTable, TableSession
@@ -54,7 +54,8 @@ def audit_files(session: TableSession, table: CurrentTable, files: Sequence[Chec
             )
     point = resolve_point(table)
     metadata = point_metadata(table.metadata, point, session.store.files.read)
-    reason = reason_against_duckdb(metadata, session.object_storage)
+    storage, paths = session.object_storage, [one.data.path for one in files]
+    reason = reason_against_duckdb(metadata, storage) or reason_against_places(paths, storage)
     if reason is not None:
         return reason
     target = load_target(table)
@@ -64,13 +65,14 @@ def audit_files(session: TableSession, table: CurrentTable, files: Sequence[Chec
         if (totals := _totals([one.ranges.get(field.id) for one in files])) is not None
     }
     rows = sum(one.data.records for one in files)
-    with activity(f"Reading {format_count(rows, 'row')} of {target.name}"):
-        paths = [one.data.path for one in files]
-        with open_points(session, table, [point], [paths]) as query:
-            (view,) = query.reads
-            columns = [part for field in expected for part in _column_sql(field)]
-            sql = f"SELECT count(*), {', '.join(columns) or '1'} FROM {quoted_identifier(view.view)}"
-            (found,) = query.fetch(sql)
+    shown = f"Reading {format_count(rows, 'row')} of {target.name}"
+    with activity(shown), open_points(session, table, [point], [paths]) as query:
+        (view,) = query.reads
+        if view.reader.kind is not ReaderKind.DUCKDB:
+            return view.reader.reason  # PyIceberg gives the rows of the other files too
+        columns = [part for field in expected for part in _column_sql(field)]
+        sql = f"SELECT count(*), {', '.join(columns) or '1'} FROM {quoted_identifier(view.view)}"
+        (found,) = query.fetch(sql)
     problems = list(_differences(str(table.declared), rows, expected, found))
     if problems:
         raise Mistakes(tuple(problems), f"the files are not adopted into `{table.declared}`")

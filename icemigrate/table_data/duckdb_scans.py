@@ -10,8 +10,8 @@ from icemigrate.catalog.metadata_files import local_path
 from icemigrate.errors import IcemigrateError
 from icemigrate.frozen import Frozen
 from icemigrate.table_data.duckdb_session import text_literal
-from icemigrate.table_data.object_storage import object_folders
-from icemigrate.table_data.query_readers import reason_against_formats
+from icemigrate.table_data.object_storage import ObjectStorage, object_folders
+from icemigrate.table_data.query_readers import reason_against_formats, reason_against_places
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,11 +33,15 @@ class ScannedFiles(Frozen):
 
 
 def scanned_files(
-    connection: duckdb.DuckDBPyConnection, metadata_file: Path, metadata: Mapping[str, Any]
+    connection: duckdb.DuckDBPyConnection,
+    metadata_file: Path,
+    metadata: Mapping[str, Any],
+    storage: ObjectStorage | None = None,
 ) -> ScannedFiles:
     """The files of the snapshot of a metadata file; only manifests are read.
 
     :param metadata: the content of the file.
+    :param storage: that DuckDB has signed in to.
     :raises duckdb.Error: a manifest on this machine cannot be read.
     """
     import duckdb
@@ -55,11 +59,12 @@ def scanned_files(
         if local_path(metadata["location"]) is not None:
             raise
         # Such as a certificate or a redirect that PyIceberg's libraries understand.
-        reason = str(error).partition("\n")[0].partition(": ")[2]
-        return ScannedFiles(f"it does not reach the storage ({reason})")
-    formats = reason_against_formats(file_format for file_format, _, _ in found)
-    outside = dict.fromkeys(path for _, path, _ in found if path is not None)
-    return ScannedFiles(formats, tuple(outside), tuple(dict.fromkeys(manifest for *_, manifest in found)))
+        problem = str(error).partition("\n")[0].partition(": ")[2]
+        return ScannedFiles(f"it does not reach the storage ({problem})")
+    reason = reason_against_formats(file_format for file_format, _, _ in found)
+    outside = tuple(dict.fromkeys(path for _, path, _ in found if path is not None))
+    manifests = tuple(dict.fromkeys(manifest for *_, manifest in found))
+    return ScannedFiles(reason or reason_against_places(outside, storage), outside, manifests)
 
 
 def require_manifests(table: str, manifests: Iterable[str]) -> None:

@@ -9,9 +9,8 @@ Spark's ``add_files`` does less: it checks no values, and refuses a table with h
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from icemigrate.catalog.capabilities import NAME_MAPPING
@@ -26,7 +25,7 @@ from icemigrate.iceberg.table_properties import (
     is_gc_enabled,
 )
 from icemigrate.table_data.adopted_checks import CheckedFiles, check_files
-from icemigrate.table_data.adopted_files import CODE, FoundFiles, file_problem, find_files
+from icemigrate.table_data.adopted_files import CODE, FoundFiles, adopted_root, file_problem, find_files
 from icemigrate.table_data.adopted_places import (
     files_with_deletes,
     live_below,
@@ -40,6 +39,7 @@ from icemigrate.table_data.row_commit import RowChange, commit_rows
 from icemigrate.table_data.snapshot_rollback import plan_rollback_of_table
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 from icemigrate.table_data.writable_tables import load_for_snapshots
+from icemigrate.wal.storage_path import AnyPath
 
 _LAST_VERSION_WITH_REMOVALS = 2
 """Of the format: later ones keep the ids of rows, which the engine does not write again."""
@@ -48,7 +48,7 @@ _LAST_VERSION_WITH_REMOVALS = 2
 class Adoption(Frozen):
     """What an adoption or its undo did, or would do.
 
-    :param root: the path without symbolic links.
+    :param root: the path without symbolic links, or on a storage.
     :param snapshot_id: ``None`` where there was nothing to do, or for a dry run.
     :param there: files that the table has already, or whose rows it has from `ingest`.
     :param empty: files without rows, which are left out.
@@ -58,7 +58,7 @@ class Adoption(Frozen):
     """
 
     table: CurrentTable
-    root: Path
+    root: AnyPath
     files: int
     rows: int
     size: int
@@ -75,7 +75,7 @@ class Adoption(Frozen):
 
 
 def adopt_files(
-    session: TableSession, name: str, path: Path, *, takes_ownership: bool = False, dry_run: bool = False
+    session: TableSession, name: str, path: AnyPath, *, takes_ownership: bool = False, dry_run: bool = False
 ) -> Adoption:
     """Adopt the files of a path.
 
@@ -142,14 +142,14 @@ def adopt_files(
     return outcome.with_snapshot(done.snapshot_id, unread)
 
 
-def undo_adoption(session: TableSession, name: str, path: Path, *, dry_run: bool = False) -> Adoption:
+def undo_adoption(session: TableSession, name: str, path: AnyPath, *, dry_run: bool = False) -> Adoption:
     """Take the files of a path out of a table: one snapshot, which keeps all other rows.
 
     :param path: as it was adopted; its files may be gone.
     :raises UsageError: there is no such table, or it did not adopt the path.
     :raises Mistakes: rows of the files are in other files by now; nothing is changed.
     """
-    found = FoundFiles(Path(os.path.realpath(path)), (), ())
+    found = FoundFiles(adopted_root(path), (), ())
     table = load_for_snapshots(session, name)
     outcome: Adoption | None = None
 
@@ -205,12 +205,14 @@ def _adopted_files(session: TableSession, table: CurrentTable, found: FoundFiles
 
 def _adoptions(metadata: Mapping[str, Any], found: FoundFiles) -> Iterator[Mapping[str, Any]]:
     """The snapshots of main that adopted files of a path, the newest first."""
-    undone = list[Path]()
+    undone = list[PurePath]()
     for snapshot, summary in _summaries(metadata):
         if (root := summary.get(ADOPTION_UNDONE)) is not None:
-            undone.append(Path(root))
+            undone.append(PurePath(root))
         root = summary.get(ADOPTED_FROM)
-        if root is not None and found.holds(root) and not any(Path(root).is_relative_to(p) for p in undone):
+        if root is None or not found.holds(root):
+            continue
+        if not any(PurePath(root).is_relative_to(one) for one in undone):
             yield snapshot
 
 
@@ -241,11 +243,11 @@ def _require_whole(
     missing = [path for path in adopted if path not in live]
     version = table.metadata["format-version"]
     problems = [
-        file_problem(Path(path), "a later snapshot replaced it, so other files may have its rows")
+        file_problem(path, "a later snapshot replaced it, so other files may have its rows")
         for path in missing
     ]
     problems += [
-        file_problem(Path(path), "a delete file is for its partition, so other files may have its rows")
+        file_problem(path, "a delete file is for its partition, so other files may have its rows")
         for path in adopted
         if path in deleted
     ]

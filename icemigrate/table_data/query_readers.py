@@ -72,6 +72,16 @@ def reason_against_formats(formats: Iterable[str]) -> str | None:
     return f"its data files are in {' and '.join(names)}" if names else None
 
 
+def reason_against_places(places: Iterable[str], storage: ObjectStorage | None) -> str | None:
+    """Why DuckDB cannot read some files or folders, by where they are; ``None`` where it can.
+
+    :param storage: that DuckDB can sign in to.
+    """
+    away = (place for place in places if local_path(place) is None)
+    found = next((place for place in away if storage is None or not object_folders(place)), None)
+    return None if found is None else f"its files are at {found}"
+
+
 def reader_without_duckdb(table: str, metadata: PointMetadata, reason: str) -> ReaderChoice:
     """PyIceberg as the reader.
 
@@ -97,9 +107,8 @@ def unreadable(table: str, reason: str) -> IcemigrateError:
 def _against_duckdb(metadata: PointMetadata, storage: ObjectStorage | None) -> Iterator[str]:
     if metadata.snapshot is not None and "manifest-list" not in metadata.snapshot:
         yield "the snapshot has no manifest list"
-    location = metadata.json["location"]
-    if local_path(location) is None and (storage is None or not object_folders(location)):
-        yield f"its files are at {location}"
+    if (reason := reason_against_places([metadata.json["location"]], storage)) is not None:
+        yield reason
     if _is_encrypted(metadata.json):
         yield "it is encrypted"
     if metadata.lacks_fields:

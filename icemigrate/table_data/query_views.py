@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from icemigrate.catalog.metadata_files import local_path
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.schema import Schema
+from icemigrate.iceberg.table_properties import ADOPTED_FROM
 from icemigrate.iceberg.types import Field, Primitive, walk_fields
 from icemigrate.table_data.duckdb_problems import report_problems
 from icemigrate.table_data.duckdb_scans import (
@@ -24,6 +25,7 @@ from icemigrate.table_data.duckdb_session import (
     quoted_identifier,
     text_literal,
 )
+from icemigrate.table_data.object_storage import ObjectStorage
 from icemigrate.table_data.query_errors import duckdb_errors
 from icemigrate.table_data.query_metadata import PointMetadata
 from icemigrate.table_data.query_readers import ReaderChoice, ReaderKind, reader_without_duckdb
@@ -74,15 +76,15 @@ def create_views(
     :raises IcemigrateError: a table cannot be read.
     """
     by_duckdb = [read for read in reads if read.reader.kind is ReaderKind.DUCKDB]
+    storage = session.object_storage if any(map(_is_remote, by_duckdb)) else None
     if by_duckdb:
-        storage = session.object_storage if any(map(_is_remote, by_duckdb)) else None
         load_iceberg(connection, None if storage is None else storage.statement)
     outside: list[str] = []
     used = []
     for read, wanted in zip(reads, files or [None] * len(reads), strict=True):
         with duckdb_errors({read.view: read.declared}):
             if read.reader.kind is ReaderKind.DUCKDB:
-                source, other = _iceberg_scan(connection, read, scratch)
+                source, other = _iceberg_scan(connection, read, scratch, storage)
                 if wanted is not None:
                     listed = ", ".join(map(text_literal, wanted)) or "NULL"
                     source += f" WHERE filename IN ({listed})"
@@ -113,14 +115,14 @@ def create_views(
 
 
 def _iceberg_scan(
-    connection: duckdb.DuckDBPyConnection, read: TableRead, scratch: Path
+    connection: duckdb.DuckDBPyConnection, read: TableRead, scratch: Path, storage: ObjectStorage | None
 ) -> tuple[str, ScannedFiles]:
     file = scratch / f"{read.view}.metadata.json"
     file.write_text(json.dumps(read.metadata.json, default=dict), encoding="utf-8")
     source = f"iceberg_scan({text_literal(str(file))})"
     if read.metadata.snapshot is None:
         return source, ScannedFiles()
-    return source, scanned_files(connection, file, read.metadata.json)
+    return source, scanned_files(connection, file, read.metadata.json, storage)
 
 
 def _view_columns(schema: Schema) -> str:
@@ -138,4 +140,8 @@ def _has_variant(column: Field) -> bool:
 
 
 def _is_remote(read: TableRead) -> bool:
-    return local_path(read.metadata.json["location"]) is None
+    """Whether a table, or files that it adopted, are on a storage."""
+    metadata = read.metadata.json
+    summaries = (snapshot.get("summary") or {} for snapshot in metadata.get("snapshots") or ())
+    places = (metadata["location"], *(one[ADOPTED_FROM] for one in summaries if ADOPTED_FROM in one))
+    return any(local_path(place) is None for place in places)

@@ -30,6 +30,8 @@ _OBJECT_STORAGES = (*_S3, "gs", "gcs", "abfs", "abfss")
 """A file appears when its upload is complete; elsewhere it gets its name when it is complete."""
 _CONNECT_SECONDS, _ANSWER_SECONDS = 5, 15
 _AWS_ERROR = re.compile(r"AWS Error ([A-Z_0-9]+)(?: during \w+ operation)?: ([^;\n]*)")
+_NO_LIBRARY = "Unable to load lib"
+"""How pyarrow begins its message without ``libjvm`` or ``libhdfs``."""
 _LONGEST_REASON = 200
 _SECRETS = ("s3.secret-access-key", "s3.session-token")
 _UNFINISHED = ".unfinished"
@@ -123,11 +125,32 @@ class StoragePath(Frozen):
                 raise
 
     def rename(self, new: StoragePath) -> None:
-        """Copy a file to a new name and remove the old one: a process that ends between both leaves both."""
+        """Give a file a new name, which no other file has.
+
+        An object is copied and removed: a process that ends between both leaves both.
+        """
+        with _errors(self):
+            system, path = self._place()
+            if not self._is_object:
+                system.move(path, new._place()[1])
+                return
+            system.copy_file(path, new._place()[1])
+            system.delete_file(path)
+
+    def copy(self, new: StoragePath) -> None:
+        """Copy a file of a storage, which replaces one of the new name."""
+        if not self._is_object:  # pyarrow cannot copy files of HDFS
+            new.write_bytes(self.read_bytes())
+            return
         with _errors(self):
             system, path = self._place()
             system.copy_file(path, new._place()[1])
-            system.delete_file(path)
+
+    def remove_folder(self) -> None:
+        """Remove a folder with all that is below it, if it exists."""
+        with suppress(FileNotFoundError), _errors(self):
+            system, path = self._place()
+            system.delete_dir(path)
 
     def mkdir(self, *, parents: bool, exist_ok: bool) -> None:
         """Create a folder, unless it exists; an object storage gets a marker of it."""
@@ -153,19 +176,44 @@ class StoragePath(Frozen):
             system, path = self._place()
             return bool(system.get_file_info(path).type == pyarrow.fs.FileType.Directory)
 
-    def files(self) -> Iterator[StoredFile]:
-        """The files of a folder, in no order, without those of folders in it.
+    def files(self, *, is_recursive: bool = False) -> Iterator[StoredFile]:
+        """The files of a folder, in no order.
 
+        :param is_recursive: whether those of folders in it are among them.
         :raises FileNotFoundError: there is no such folder.
         """
         import pyarrow.fs
 
         with _errors(self):
             system, path = self._place()
-            found = system.get_file_info(pyarrow.fs.FileSelector(path))
+            found = system.get_file_info(pyarrow.fs.FileSelector(path, recursive=is_recursive))
         for info in found:
             if info.type == pyarrow.fs.FileType.File and not info.base_name.endswith(_UNFINISHED):
-                yield StoredFile(self / info.base_name, info.size, (info.mtime_ns or 0) / 1e9)
+                name = info.path.lstrip("/")[len(path.lstrip("/")) + 1 :] if is_recursive else info.base_name
+                yield StoredFile(self / name, info.size, (info.mtime_ns or 0) / 1e9)
+
+    def file(self) -> StoredFile:
+        """The size and the time of a file.
+
+        :raises FileNotFoundError: there is none.
+        """
+        import pyarrow.fs
+
+        with _errors(self):
+            system, path = self._place()
+            info = system.get_file_info(path)
+        if info.type != pyarrow.fs.FileType.File:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
+        return StoredFile(self, info.size, (info.mtime_ns or 0) / 1e9)
+
+    def open_file(self) -> Any:
+        """A ``pyarrow.NativeFile`` to read parts of a file.
+
+        :raises FileNotFoundError: there is none.
+        """
+        with _errors(self):
+            system, path = self._place()
+            return system.open_input_file(path)
 
     def iterdir(self) -> Iterator[StoragePath]:
         """The paths of :meth:`files`."""
@@ -177,9 +225,11 @@ class StoragePath(Frozen):
 
     def _place(self) -> tuple[Any, str]:
         """The ``pyarrow.fs.FileSystem`` and the path in it."""
-        parts = urlsplit(self.url)
-        system, base = file_system(f"{parts.scheme}://{parts.netloc}", self.settings)
-        return system, f"{base.rstrip('/')}/{parts.path.strip('/')}"
+        # The names of files may have the characters of a query.
+        scheme, _, place = self.url.partition("://")
+        host, _, path = place.partition("/")
+        system, base = file_system(f"{scheme}://{host}", self.settings)
+        return system, f"{base.rstrip('/')}/{path.strip('/')}"
 
 
 AnyPath: TypeAlias = "Path | StoragePath"
@@ -230,7 +280,7 @@ def file_system(root: str, settings: tuple[tuple[str, str], ...]) -> tuple[Any, 
     """A ``pyarrow.fs.FileSystem``, and the path of the root in it.
 
     :param root: a scheme and a host or bucket.
-    :raises MissingExtra: pyarrow is not installed.
+    :raises MissingExtra: pyarrow, or Hadoop's client for HDFS, is not installed.
     :raises UsageError: neither pyarrow nor fsspec knows the scheme.
     """
     try:
@@ -246,6 +296,14 @@ def file_system(root: str, settings: tuple[tuple[str, str], ...]) -> tuple[Any, 
         return pyarrow.fs.FileSystem.from_uri(f"{root}/")  # type: ignore[no-any-return]
     except pa.ArrowInvalid:
         pass
+    except OSError as error:
+        if _NO_LIBRARY not in str(error):
+            raise
+        raise MissingExtra(
+            f"`{root}` cannot be reached, because Hadoop's client is not installed: {_reason(error)}",
+            "install Hadoop and Java, and set `JAVA_HOME`, `HADOOP_HOME` and `CLASSPATH` (`hadoop classpath "
+            "--glob`); or use a log on S3 or in a local folder",
+        ) from error
     try:
         import fsspec
 

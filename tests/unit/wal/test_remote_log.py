@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from icemigrate.errors import UsageError
+from icemigrate.errors import MissingExtra, UsageError
 from icemigrate.redaction import MASK, redact_secrets
 from icemigrate.system.process_identity import process_identity
 from icemigrate.wal import EntryKind, Writer, log_lock, segment_upload, storage_path
@@ -65,6 +65,38 @@ def test_a_url_that_names_no_folder_is_refused(text: str) -> None:
 def test_a_scheme_that_no_library_knows_is_one_error() -> None:
     with pytest.raises(UsageError, match="no library reaches `nfsx://host`"):
         open_path("nfsx://host/log").is_dir()
+
+
+def test_hdfs_needs_the_client_of_hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JAVA_HOME", "HADOOP_HOME", "ARROW_LIBHDFS_DIR", "LD_LIBRARY_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(MissingExtra) as refused:
+        Writer("hdfs://name.invalid:8020/log", spool=tmp_path)
+    assert "`hdfs://name.invalid:8020` cannot be reached, because Hadoop's client is not installed" in str(
+        refused.value
+    )
+    assert "set `JAVA_HOME`, `HADOOP_HOME` and `CLASSPATH`" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("scheme", ["memory", "s3"])
+def test_a_file_is_copied_and_gets_another_name(
+    scheme: str, tmp_path: Path, storage: ObjectStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Storages without objects move a file, which pyarrow cannot copy on HDFS."""
+    if scheme == "memory":
+        monkeypatch.undo()
+    folder = StoragePath(f"{scheme}://bucket/{tmp_path.name}")
+    (folder / "a").write_bytes(b"one")
+    (folder / "a").copy(folder / "b/copy")
+    (folder / "a").rename(folder / "b/a")
+    assert sorted((one.path.url, one.size) for one in folder.files(is_recursive=True)) == [
+        (f"{folder}/b/a", 3),
+        (f"{folder}/b/copy", 3),
+    ]
+    assert (folder / "b/copy").open_file().read() == b"one"
+    folder.remove_folder()
+    folder.remove_folder()
+    assert not folder.exists()
 
 
 def test_keys_are_never_shown() -> None:
