@@ -39,6 +39,7 @@ OPENS = {
     "cli/streams.py": "the null device",
     "commands/user_files.py": "the standard outputs",
     "pipeline/parquet_sink.py": "a folder that the command line or the project file names",
+    "pipeline/sink_folders.py": "that folder",
     "table_data/input_files.py": "files of data, which the command line names",
     "table_data/adopted_files.py": "a folder that the command line names",
     "table_data/generated_rows.py": "files of a temporary folder",

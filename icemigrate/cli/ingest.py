@@ -93,7 +93,8 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 @click.option(
     "--parquet-folder",
     metavar="FOLDER",
-    help="The folder of the Parquet files (default: `parquet_folder` of the project file).",
+    help="The folder of the Parquet files, or its URL, such as `s3://bucket/files` (default: "
+    "`parquet_folder` of the project file).",
 )
 @format_option("text", "json")
 @global_options

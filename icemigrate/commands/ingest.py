@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from icemigrate.pipeline.kafka_records import kafka_packages
 from icemigrate.pipeline.log_lag import LagMeter, LogLag
 from icemigrate.pipeline.quarantine import missing_columns, quarantine_schema
 from icemigrate.pipeline.run_totals import RunTotals, deferred_entries
-from icemigrate.pipeline.stream_checkpoint import require_sources
+from icemigrate.pipeline.stream_checkpoint import require_log_kind, require_sources
 from icemigrate.project import Project, choose_environment, storage_properties
 from icemigrate.project.listen_address import parse_listen_address
 from icemigrate.project.project_values import PipelineSettings
@@ -39,7 +39,7 @@ from icemigrate.table_data.table_session import TableSession, open_tables
 from icemigrate.wal.entries import EntryKind
 from icemigrate.wal.log_folder import LogError, create_folder
 from icemigrate.wal.log_lock import lock_log
-from icemigrate.wal.storage_path import AnyPath, StoragePath
+from icemigrate.wal.storage_path import AnyPath, StoragePath, open_path
 
 _LARGEST_MERGED_BATCH = 2**30
 """In bytes of segments, where ``min_batch_bytes`` is not more."""
@@ -111,6 +111,7 @@ def ingest_log(
         report_run(reporting, settings.log, settings.checkpoint, notice) as reports,
         open_tables(project, environment) as session,
     ):
+        require_log_kind(settings.checkpoint, settings.log)
         require_sources(settings.checkpoint, 1 + len(settings.kafka))
         for columns in declared_unfilled_columns(project, settings.tables):
             on_unfilled(columns)
@@ -170,7 +171,7 @@ def ingest_settings(
         retention_s=retention_s if request.retention_s is None else request.retention_s,
         sources=tuple(one for one in sources if isinstance(one, FileSource)),
         kafka=kafka,
-        sinks=_sinks(given.sinks, request),
+        sinks=_sinks(given.sinks, request, lambda: storage_of(project, environment)),
         trigger=_batch_trigger(given),
         observed=frozenset(map(EntryKind, given.column_kinds)),
     )
@@ -226,10 +227,12 @@ def _batch_trigger(given: PipelineSettings) -> BatchTrigger | None:
     return None if size is None else BatchTrigger(size, given.max_batch_delay.total_seconds())
 
 
-def _sinks(given: SinkChoice, request: IngestRequest) -> SinkChoice:
+def _sinks(given: SinkChoice, request: IngestRequest, storage: Callable[[], Mapping[str, str]]) -> SinkChoice:
     kind = given.default if request.sink is None else SinkKind(request.sink)
     written = request.parquet_folder
     folder = given.folder if written is None else parse_parquet_folder(written, Path.cwd())
+    if isinstance(folder, StoragePath):
+        folder = open_path(str(folder), storage())
     return SinkChoice(kind, given.tenants, folder).require_folder()
 
 

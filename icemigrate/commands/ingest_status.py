@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from icemigrate.pipeline.drained_segments import drained_segments
 from icemigrate.pipeline.drained_totals import DrainedTotals, TenantTotals, read_drained_and_waiting
+from icemigrate.pipeline.stream_checkpoint import require_log_kind
 from icemigrate.pipeline.waiting_entries import WaitingEntries
 from icemigrate.project.tenant_tables import DEFAULT_CHECKPOINT
 from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus, UnfilledColumns
@@ -22,9 +23,11 @@ def ingest_status(
     :param now_ns: in nanoseconds since 1970.
     :param unfilled: columns of the declared tables that nothing fills.
     :raises LogError: the log cannot be read.
+    :raises UsageError: the checkpoint is of another kind of log.
     :raises EngineError: the checkpoint cannot be read.
     """
     folder = checkpoint or log / DEFAULT_CHECKPOINT
+    require_log_kind(folder, log)
     complete, totals, waits = read_drained_and_waiting(log, folder)
     drained = {(one.tenant, one.kind): one for one in totals.tenants}
     waiting = {(one.tenant, one.kind): one for one in waits}

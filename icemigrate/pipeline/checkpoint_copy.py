@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 
 from icemigrate.errors import EngineError
-from icemigrate.pipeline.stream_checkpoint import SOURCE_FOLDER, unreadable_checkpoint, unwritable_checkpoint
+from icemigrate.pipeline.stream_checkpoint import source_folder, unreadable_checkpoint, unwritable_checkpoint
 from icemigrate.wal.storage_path import AnyPath, StoragePath
-
-_FOLDERS = (SOURCE_FOLDER, "commits", "offsets")
-"""In the order in which they are saved: a batch begins when its offset is saved."""
 
 
 class StreamCheckpoint:
@@ -39,11 +37,14 @@ class StreamCheckpoint:
 class CheckpointCopy(StreamCheckpoint):
     """A local copy of a checkpoint on a remote storage.
 
+    :param sources: how many sources the stream has.
     :raises EngineError: the checkpoint cannot be read.
     """
 
-    def __init__(self, remote: StoragePath) -> None:
+    def __init__(self, remote: StoragePath, sources: int = 1) -> None:
         super().__init__(Path(tempfile.mkdtemp(prefix="icemigrate-checkpoint-")))
+        # In the order in which they are saved: a batch begins when its offset is saved.
+        self._folders = (*map(source_folder, range(sources)), "commits", "offsets")
         self._remote, self._saved, self._lock = remote, set[str](), Lock()
         try:
             for name in self._remote_names():
@@ -91,19 +92,19 @@ class CheckpointCopy(StreamCheckpoint):
             )
 
     def _remote_names(self) -> list[str]:
-        return _names(self._remote)
+        return _names(self._remote, self._folders)
 
     def _local_names(self) -> list[str]:
-        return _names(self.folder)
+        return _names(self.folder, self._folders)
 
 
-def _names(checkpoint: AnyPath) -> list[str]:
-    """The files of Spark in a checkpoint, in the order in which they are saved.
+def _names(checkpoint: AnyPath, folders: Sequence[str]) -> list[str]:
+    """The files of Spark in folders of a checkpoint, in the order in which they are saved.
 
     They are listed in the reverse order: with an offset, there is what was written before it.
     """
     found = list[str]()
-    for folder in reversed(("", *_FOLDERS)):
+    for folder in reversed(("", *folders)):
         prefix = f"{folder}/" if folder else ""
         try:
             names = sorted(path.name for path in (checkpoint / folder if folder else checkpoint).iterdir())
@@ -118,9 +119,12 @@ def _is_of_spark(folder: str, name: str) -> bool:
     return name.removesuffix(".compact").isdigit() if folder else name == "metadata"
 
 
-def stream_checkpoint(checkpoint: AnyPath) -> StreamCheckpoint:
+def stream_checkpoint(checkpoint: AnyPath, sources: int = 1) -> StreamCheckpoint:
     """The folder that Spark gets for a checkpoint.
 
+    :param sources: how many sources the stream has.
     :raises EngineError: a remote one cannot be read.
     """
-    return StreamCheckpoint(checkpoint) if isinstance(checkpoint, Path) else CheckpointCopy(checkpoint)
+    if isinstance(checkpoint, Path):
+        return StreamCheckpoint(checkpoint)
+    return CheckpointCopy(checkpoint, sources)

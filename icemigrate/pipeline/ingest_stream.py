@@ -81,7 +81,7 @@ def ingest(
     lock = lock or LogLock()
     _return_segments(settings, lock)
     _collect(settings, lock)
-    checkpoint = stream_checkpoint(settings.checkpoint)
+    checkpoint = stream_checkpoint(settings.checkpoint, 1 + len(settings.kafka))
     batches = _Batches(session, settings, on_batch, create_tables, checkpoint, lock)
     stopping = is_stopping or threading.Event()
     try:

@@ -1,18 +1,15 @@
 """The sink of loose Parquet files: ``<kind>/tenant=<id>/day=<day>/<batch>-<number>.parquet``.
 
-Tasks write to a folder that readers pass over, and the driver renames the files to names that depend on the
-batch alone.  A file beside them lists those of the last batch: a batch that is repeated replaces its own
-files, and leaves no other file of an earlier attempt.
+Tasks write to a folder that readers pass over, and the driver gives the files names that depend on the batch
+alone (:mod:`icemigrate.pipeline.sink_folders`).  A file beside them lists those of the last batch: a repeated
+batch replaces its own files, and leaves no other file of an earlier attempt.
 """
 
 from __future__ import annotations
 
-import filecmp
-import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -25,11 +22,12 @@ from icemigrate.iceberg.types import Field
 from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.row_group_files import EncodedFile, RowGroupFiles
+from icemigrate.pipeline.sink_folders import publish_file, remove_staged, replace_record, write_new
 from icemigrate.pipeline.sink_port import RowColumns
 from icemigrate.pipeline.task_results import StagedFile, TableEntries
 from icemigrate.project.sink_choice import SinkChoice
-from icemigrate.system.file_writes import create_durable, make_durable_folder, sync_folder
 from icemigrate.wal.entries import EntryKind
+from icemigrate.wal.storage_path import AnyPath
 
 DAY_COLUMNS = {EntryKind.TRACES: "start_time", EntryKind.LOGS: "time", EntryKind.METRICS: "time"}
 """The columns whose day, in UTC, a file's folder has."""
@@ -47,7 +45,7 @@ class _LastBatch(Frozen):
     files: tuple[str, ...]
 
 
-def tenant_folder(root: Path, tenant: str, kind: str) -> Path:
+def tenant_folder(root: AnyPath, tenant: str, kind: str) -> AnyPath:
     """The folder of a tenant's files of one kind."""
     return root / kind / f"tenant={tenant}"
 
@@ -69,7 +67,7 @@ class ParquetWriter:
 
     def __init__(
         self,
-        folder: Path,
+        folder: AnyPath,
         batch: str,
         kind: EntryKind,
         find_columns: Callable[[], RowColumns],
@@ -102,15 +100,15 @@ class ParquetWriter:
     def _stage(self, day: str, file: EncodedFile) -> None:
         path = self._staging / f"{uuid.uuid4()}.parquet"
         with _storage_errors(path):
-            create_durable(path, file.content)
-        self._staged.append(StagedFile(str(path), day, file.rows))
+            write_new(path, file.content)
+        self._staged.append(StagedFile(path.name, day, file.rows))
 
     def discard(self) -> None:
         """See :class:`~icemigrate.pipeline.sink_port.SinkWriter`."""
         if self._open is not None:
             self._open.discard()
         for one in self._staged:
-            Path(one.path).unlink(missing_ok=True)
+            (self._staging / one.name).unlink(missing_ok=True)
         self._staged = []
 
     def add_to(self, result: TableEntries) -> TableEntries:
@@ -133,7 +131,7 @@ class ParquetSink:
     def publish(
         self, batch: str, results: Sequence[TableEntries], before: TableBatch | None, *, is_paused: bool
     ) -> TableBatch:
-        """Rename the files; after a problem of an earlier sink, the batch has none.
+        """Publish the files; after a problem of an earlier sink, the batch has none.
 
         :raises EngineError: also where an earlier attempt of the batch committed the rows to the table, and
             this one could not write them as files.
@@ -156,34 +154,23 @@ class ParquetSink:
         return before
 
 
-def _publish(folder: Path, batch: str, staged: Sequence[StagedFile]) -> None:
+def _publish(folder: AnyPath, batch: str, staged: Sequence[StagedFile]) -> None:
     names = [f"day={one.day}/{batch}-{number:05}.parquet" for number, one in enumerate(staged)]
     record = folder / f"{_LAST_BATCH}-{batch.rpartition('-')[0]}.json"
-    last = _last_batch(record)
+    last, staging = _last_batch(record), folder / _STAGING / batch
     earlier = last.files if last is not None and last.batch == batch else ()
     if names or earlier:
         # Until the batch is complete, each file of any attempt of it is listed.
-        _write_record(record, _LastBatch(batch, tuple(dict.fromkeys((*earlier, *names)))))
+        listed = _LastBatch(batch, tuple(dict.fromkeys((*earlier, *names))))
+        replace_record(record, msgspec.json.encode(listed))
     for name, one in zip(names, staged, strict=True):
-        _rename(Path(one.path), folder / name)
+        publish_file(staging / one.name, folder / name, may_exist=name in earlier)
     for name in set(earlier) - set(names):
         (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / _STAGING / batch, ignore_errors=True)
-    with suppress(OSError):  # another batch has files there
-        (folder / _STAGING).rmdir()
+    remove_staged(staging)
 
 
-def _rename(path: Path, final: Path) -> None:
-    """Publish a file; one with the same content stays, because a table may have adopted it."""
-    make_durable_folder(final.parent)
-    if final.is_file() and filecmp.cmp(path, final, shallow=False):
-        path.unlink()
-        return
-    path.replace(final)
-    sync_folder(final.parent)
-
-
-def _last_batch(record: Path) -> _LastBatch | None:
+def _last_batch(record: AnyPath) -> _LastBatch | None:
     try:
         return msgspec.json.decode(record.read_bytes(), type=_LastBatch)
     except FileNotFoundError:
@@ -194,16 +181,9 @@ def _last_batch(record: Path) -> _LastBatch | None:
         ) from error
 
 
-def _write_record(record: Path, content: _LastBatch) -> None:
-    beside = record.with_name(f"{record.name}.{uuid.uuid4()}")
-    create_durable(beside, msgspec.json.encode(content))
-    beside.replace(record)
-    sync_folder(record.parent)
-
-
 @contextmanager
-def _storage_errors(path: Path) -> Iterator[None]:
-    """A block in which a refusal of the operating system ends the batch."""
+def _storage_errors(path: AnyPath) -> Iterator[None]:
+    """A block in which a refusal of the file system or storage ends the batch."""
     try:
         yield
     except OSError as error:

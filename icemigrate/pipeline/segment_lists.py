@@ -13,10 +13,9 @@ from collections.abc import Iterable
 import msgspec
 
 from icemigrate.errors import EngineError
-from icemigrate.pipeline.stream_checkpoint import unreadable_checkpoint, unwritable_checkpoint
+from icemigrate.pipeline.stream_checkpoint import LISTS_FOLDER, unreadable_checkpoint, unwritable_checkpoint
 from icemigrate.wal.storage_path import AnyPath, replace_file
 
-_FOLDER = "segments"
 _SUFFIX, _MERGED = ".json", ".merged.json"
 _LISTS_PER_FILE = 50
 """So many lists are merged into one file."""
@@ -30,7 +29,7 @@ class SegmentLists:
     """
 
     def __init__(self, checkpoint: AnyPath) -> None:
-        self._checkpoint, self._folder = checkpoint, checkpoint / _FOLDER
+        self._checkpoint, self._folder = checkpoint, checkpoint / LISTS_FOLDER
 
     def read(self) -> dict[int, list[str]]:
         """The names of the segments, by the number of the list.

@@ -3,7 +3,8 @@
 The file ``metadata`` has the id, ``offsets`` a file for each batch that began, and ``commits`` one for each
 that ended.  Below ``sources/0``, Spark's file source lists the files that it found, with a number of its own
 that the file in ``offsets`` refers to (Spark, `Structured Streaming
-<https://spark.apache.org/docs/latest/streaming/>`_; ``FileStreamSourceLog``).
+<https://spark.apache.org/docs/latest/streaming/>`_; ``FileStreamSourceLog``).  Each source of Kafka has a
+folder beside it, with the offsets at which the first batch begins.
 """
 
 from __future__ import annotations
@@ -18,12 +19,19 @@ from urllib.parse import unquote, urlsplit
 from icemigrate.errors import EngineError, UsageError, os_error_reason
 from icemigrate.wal.storage_path import AnyPath
 
-SOURCE_FOLDER = "sources/0"
+_SOURCES = "sources"
+LISTS_FOLDER = "segments"
+"""Of the lists of a remote log's segments, see :mod:`icemigrate.pipeline.segment_lists`."""
 _COMPACT = ".compact"
 _OFFSET_HEADER = 2
 """A version and a line of settings; a line for each source follows."""
 _NO_SEGMENTS, _NO_NUMBER = b"-", -1
 """The line of a source that had nothing yet, beside another one that had."""
+
+
+def source_folder(number: int) -> str:
+    """The folder of a source in a checkpoint; the segments are the first source, with the number 0."""
+    return f"{_SOURCES}/{number}"
 
 
 def stream_id(checkpoint: AnyPath) -> str | None:
@@ -100,7 +108,7 @@ def planned_names(checkpoint: AnyPath, batch: int) -> frozenset[str]:
     """
     last = source_number(checkpoint, batch)
     first = source_number(checkpoint, batch - 1) + 1 if batch else 0
-    folder = checkpoint / SOURCE_FOLDER
+    folder = checkpoint / source_folder(0)
     try:
         return frozenset(
             unquote(urlsplit(entry["path"]).path).rpartition("/")[2]
@@ -137,16 +145,38 @@ def require_sources(checkpoint: AnyPath, count: int) -> None:
         )
 
 
+def require_log_kind(checkpoint: AnyPath, log: AnyPath) -> None:
+    """Check that a checkpoint is of a log of the same kind, because its offsets refer to other lists.
+
+    :raises UsageError: it is of a local log, and the log is on a storage, or the other way round.
+    :raises EngineError: the checkpoint cannot be read.
+    """
+    is_local = isinstance(log, Path)
+    other = LISTS_FOLDER if is_local else source_folder(0)
+    try:
+        is_other = any(True for _ in (checkpoint / other).iterdir())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unreadable_checkpoint(checkpoint, error) from error
+    if is_other:
+        kinds = ("a log on a storage", "in a local folder") if is_local else ("a local log", "on a storage")
+        raise UsageError(
+            f"the checkpoint {checkpoint} is of {kinds[0]}, and the log {log} is {kinds[1]}",
+            "give another folder with `--checkpoint`, or `checkpoint` in the project file: it drains the log "
+            "from its beginning",
+        )
+
+
 def make_durable(checkpoint: Path) -> None:
     """Make the checkpoint survive a power failure: Spark leaves that to the operating system.
 
     :raises EngineError: the file system refuses.
     """
     try:
-        for name in ("", "offsets", "commits", SOURCE_FOLDER):
-            folder = checkpoint / name
-            if name == SOURCE_FOLDER and not folder.is_dir():
-                continue  # a remote log has lists of its own, which are durable
+        # A remote log has lists of its own, which are durable.
+        sources = sorted((checkpoint / _SOURCES).glob("*"))
+        for folder in (*(checkpoint / name for name in ("", "offsets", "commits")), *sources):
             for path in (*(one for one in folder.iterdir() if one.is_file()), folder):
                 _sync(path)
     except OSError as error:
@@ -184,7 +214,7 @@ def source_number(checkpoint: AnyPath, batch: int) -> int:
 
 def _source_files(checkpoint: AnyPath) -> Iterator[AnyPath]:
     """The files of the source's list; one that ends in ``.compact`` repeats those before it."""
-    for path in (checkpoint / SOURCE_FOLDER).iterdir():
+    for path in (checkpoint / source_folder(0)).iterdir():
         if path.name.removesuffix(_COMPACT).isdigit():
             yield path
 

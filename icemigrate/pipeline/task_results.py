@@ -19,11 +19,11 @@ FILE_COLUMNS = (
 class StagedFile(Frozen):
     """A loose Parquet file that a task wrote, and that is not published.
 
-    :param path: absolute.
+    :param name: in the folder of the batch's staged files.
     :param day: of its rows, as its folder will have it.
     """
 
-    path: str
+    name: str
     day: str
     rows: int
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen, field
+
+if TYPE_CHECKING:
+    from icemigrate.wal.storage_path import AnyPath
 
 
 class SinkKind(str, Enum):
@@ -31,18 +35,17 @@ class SinkKind(str, Enum):
         return self is not SinkKind.ICEBERG
 
 
-def parse_parquet_folder(text: str, root: Path) -> Path:
-    """The absolute folder of Parquet files.
+def parse_parquet_folder(text: str, root: Path) -> AnyPath:
+    """The absolute folder of Parquet files; one on a storage has no settings yet.
 
     :param root: to which a relative one is.
-    :raises UsageError: it is a URL.
+    :raises UsageError: it is a URL that cannot be used.
     """
-    if "://" in text:
-        raise UsageError(
-            f"`{text}` is no folder: the sinks `parquet` and `both` write to a file system",
-            "give a folder that all tasks of Spark reach, such as a mounted one",
-        )
-    return root / text
+    # Every command reads the project file; most projects have no such key.
+    from icemigrate.wal.storage_path import StoragePath, open_path
+
+    found = open_path(text)
+    return found if isinstance(found, StoragePath) else root / found
 
 
 class SinkChoice(Frozen):
@@ -50,12 +53,13 @@ class SinkChoice(Frozen):
 
     :param default: of tenants without one of their own.
     :param tenants: by the tenant's id.
-    :param folder: the absolute folder of Parquet files; ``None`` where no tenant needs it.
+    :param folder: the absolute folder of Parquet files, or one on a storage; ``None`` where no tenant needs
+        it.
     """
 
     default: SinkKind = SinkKind.ICEBERG
     tenants: Mapping[str, SinkKind] = field(default_factory=dict)
-    folder: Path | None = None
+    folder: AnyPath | None = None
 
     def of(self, tenant: str) -> SinkKind:
         """The sink of a tenant."""

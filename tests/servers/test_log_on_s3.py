@@ -3,121 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from icemigrate.errors import ExitCode
-from icemigrate.project import choose_environment, open_project, storage_properties
-from icemigrate.table_data.query_tables import query_table
-from icemigrate.table_data.table_session import open_tables
 from icemigrate.wal import EntryKind, Writer
 from icemigrate.wal.log_folder import LogError, read_segment, sealed_segments
 from icemigrate.wal.log_lock import lock_log
-from icemigrate.wal.storage_path import StoragePath, open_path
+from icemigrate.wal.storage_path import StoragePath
 from tests.servers.conftest import ACCESS_KEY, SECRET_KEY
-from tests.servers.lake import rest_kind
-from tests.servers.seaweedfs import SeaweedFS, create_bucket, seaweedfs_at, seaweedfs_ports
-
-ROOT = Path(__file__).parents[2]
-LOG = "s3://telemetry/log"
-INGEST = ("ingest", "--retention", "0s")
-PIPELINE = """\
-pipeline:
-  log: s3://telemetry/log
-  tables: {traces: "otel.${tenant}_traces"}
-  quarantine: otel.quarantine
-  segments_per_batch: 4
-"""
-SPANS = """\
-tables:
-  - name: "otel.${tenant}_traces"
-    for_each: {tenant: [acme, globex]}
-    columns:
-      - {name: span_id, type: "fixed[8]"}
-      - {name: start_time, type: timestamptz}
-"""
-KILLING = """
-import os, signal, sys
-from icemigrate.cli import main
-from icemigrate.pipeline import iceberg_sink
-real, pid, left = iceberg_sink.commit_table, int(sys.argv[1]) or os.getpid(), [int(sys.argv[2])]
-def commit(*args, **options):
-    if not left[0]:
-        os.kill(pid, signal.SIGKILL)
-    left[0] -= 1
-    return real(*args, **options)
-iceberg_sink.commit_table = commit
-sys.exit(main(sys.argv[3:]))
-"""
-
-
-def spans(number: int) -> bytes:
-    span = {"spanId": f"{number + 1:016x}", "startTimeUnixNano": 1}
-    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}).encode()
-
-
-class PipelineProject:
-    """A project whose log, checkpoint and tables are on S3."""
-
-    def __init__(self, folder: Path, server: SeaweedFS) -> None:
-        kind = rest_kind(server)
-        self.folder, self.variables = folder, kind.variables
-        (folder / "migrations").mkdir(parents=True)
-        (folder / "migrations/0001_traces.yaml").write_text(SPANS, encoding="utf-8")
-        text = kind.project_file("market", "otel.history") + PIPELINE
-        (folder / "icemigrate.yaml").write_text(text.replace("credential:", "timeout: 5s\n      credential:"))
-
-    def run(self, *args: str) -> subprocess.CompletedProcess[str]:
-        """A process of Python."""
-        return subprocess.run(
-            [sys.executable, *args, "--project", str(self.folder)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, **self.variables},
-        )
-
-    def command(self, *args: str) -> subprocess.CompletedProcess[str]:
-        """A command of icemigrate."""
-        return self.run("-m", "icemigrate.cli", *args)
-
-    def ingest_and_kill(self, pid: int, commits: int) -> subprocess.CompletedProcess[str]:
-        """Drain the log, and kill a process after some commits.
-
-        :param pid: 0 for the one that drains.
-        """
-        return self.run("-c", KILLING, str(pid), str(commits), *INGEST)
-
-    def storage(self) -> Mapping[str, str]:
-        """How to sign in to S3."""
-        environ = {**os.environ, **self.variables}
-        return storage_properties(choose_environment(open_project(self.folder), None, environ))
-
-    def log(self) -> StoragePath:
-        """The folder of the log."""
-        found = open_path(LOG, self.storage())
-        assert isinstance(found, StoragePath)
-        return found
-
-    def rows(self, name: str) -> list[dict[str, Any]]:
-        """The rows of a table."""
-        with open_tables(open_project(self.folder), None) as session:
-            found: list[dict[str, Any]] = query_table(session, name).to_pylist()
-            return found
-
-    def counts(self, name: str) -> Counter[int]:
-        """How often a table has each number."""
-        return Counter(int.from_bytes(row["span_id"], "big") - 1 for row in self.rows(name))
+from tests.servers.pipelines import INGEST, LOG, PipelineProject, spans
+from tests.servers.seaweedfs import create_bucket, seaweedfs_at, seaweedfs_ports
 
 
 def check_storage(log: StoragePath) -> None:
@@ -156,11 +56,10 @@ def test_each_entry_is_in_a_table_exactly_once_after_kills_of_the_server_and_of_
     folder, ports, spool = tmp_path / "server", seaweedfs_ports(), tmp_path / "spool"
     folder.mkdir()
     with seaweedfs_at(folder, ports, ACCESS_KEY, SECRET_KEY) as server:
-        project = PipelineProject(tmp_path / "project", server)
+        project = PipelineProject(tmp_path / "project", server, "5s", log=LOG)
         for name, value in project.variables.items():
             monkeypatch.setenv(name, value)
-        done = project.command("apply", "--auto-approve", "--apply-with", "metadata")
-        assert done.returncode == ExitCode.OK, done.stderr
+        project.apply()
         with pytest.raises(LogError, match=r"cannot be created: bucket .telemetry. not found"):
             Writer(LOG, spool=spool, storage=project.storage())
         create_bucket(server, "telemetry")

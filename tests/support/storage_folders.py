@@ -12,7 +12,7 @@ import pytest
 from icemigrate.wal import storage_path
 from icemigrate.wal.storage_path import StoragePath
 
-_CHANGES = ("open_output_stream", "delete_file", "copy_file", "create_dir", "move")
+_CHANGES = ("open_output_stream", "delete_file", "copy_file", "create_dir", "delete_dir", "move")
 
 
 class ObjectStorage:

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from icemigrate.commands.ingest import IngestRequest, ingest_settings
 from icemigrate.errors import EngineError, ExitCode, Mistakes, UsageError
 from icemigrate.iceberg.names import TableName
-from icemigrate.pipeline import parquet_sink
+from icemigrate.pipeline import sink_folders
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.batch_result import PhaseClock
 from icemigrate.pipeline.entry_files import BatchContext, EntryFileWriter
@@ -29,7 +30,9 @@ from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.query_tables import query_table
 from icemigrate.table_data.writable_tables import reserved_of
 from icemigrate.wal import EntryKind
+from icemigrate.wal.storage_path import AnyPath, StoragePath
 from tests.support.rest_tables import rest_tables
+from tests.support.storage_folders import ObjectStorage, bucket, use_storage
 from tests.support.table_project import TableProject
 
 SPANS = """\
@@ -64,10 +67,13 @@ def spans(*numbers: int) -> bytes:
 
 
 class Pipeline:
-    """A project and a folder of Parquet files, to which batches are written without Spark."""
+    """A project and a folder of Parquet files, to which batches are written without Spark.
 
-    def __init__(self, project: TableProject, folder: Path) -> None:
-        self.project, self.folder = project, folder
+    :param root: the folder as the sink has it, where it is on a storage.
+    """
+
+    def __init__(self, project: TableProject, folder: Path, root: AnyPath | None = None) -> None:
+        self.project, self.folder, self.root = project, folder, root or folder
 
     def write(self, batch: str, tenant: str, payloads: Iterable[bytes], kind: SinkKind) -> TableEntries:
         """What a task does."""
@@ -80,7 +86,7 @@ class Pipeline:
                 environment.names,
                 QUARANTINE,
                 reserved_of(environment),
-                sinks=SinkChoice(kind, folder=self.folder),
+                sinks=SinkChoice(kind, folder=self.root),
                 batch=batch,
             )
             return EntryFileWriter(context, session.store, db).write(tenant, EntryKind.TRACES, entries)
@@ -88,7 +94,7 @@ class Pipeline:
     def publish(self, batch: str, result: TableEntries, kind: SinkKind = SinkKind.BOTH) -> TableBatch:
         """What the driver does."""
         with self.project.tables() as session:
-            sinks = [IcebergSink(session), ParquetSink(SinkChoice(kind, folder=self.folder))]
+            sinks = [IcebergSink(session), ParquetSink(SinkChoice(kind, folder=self.root))]
             return publish(sinks, batch, [result], is_paused=False)
 
     def run(self, batch: str, tenant: str, payloads: Iterable[bytes], kind: SinkKind) -> TableBatch:
@@ -114,21 +120,43 @@ def _trace(row: dict[str, Any]) -> bytes:
     return found
 
 
-@pytest.fixture
-def pipeline(tmp_path: Path) -> Pipeline:
+def pipeline_project(tmp_path: Path) -> TableProject:
     (tmp_path / "project").mkdir()
     project = TableProject.create(tmp_path / "project", SPANS)
     with project.tables() as session:
         create_table(session, str(QUARANTINE), quarantine_schema())
-    return Pipeline(project, tmp_path / "parquet")
+    return project
 
 
-def test_both_sinks_have_the_same_rows(pipeline: Pipeline) -> None:
-    done = pipeline.run("q-0", "acme", [spans(1, 2), spans(2, 3)], SinkKind.BOTH)
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    return Pipeline(pipeline_project(tmp_path), tmp_path / "parquet")
+
+
+@pytest.fixture
+def storage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectStorage:
+    return use_storage(monkeypatch, tmp_path / "storage")
+
+
+@pytest.fixture
+def storage_pipeline(tmp_path: Path, storage: ObjectStorage) -> Pipeline:
+    """The folder of files is on an object storage."""
+    assert storage is not None
+    return Pipeline(pipeline_project(tmp_path), tmp_path / "storage/telemetry/parquet", bucket("parquet"))
+
+
+@pytest.fixture(params=["pipeline", "storage_pipeline"])
+def any_pipeline(request: pytest.FixtureRequest) -> Pipeline:
+    found: Pipeline = request.getfixturevalue(request.param)
+    return found
+
+
+def test_both_sinks_have_the_same_rows(any_pipeline: Pipeline) -> None:
+    done = any_pipeline.run("q-0", "acme", [spans(1, 2), spans(2, 3)], SinkKind.BOTH)
     assert (done.entries, done.rows, done.problem) == (2, 4, None)
-    rows = pipeline.in_files()
+    rows = any_pipeline.in_files()
     assert len(rows) == 4
-    assert rows == pipeline.in_table()
+    assert rows == any_pipeline.in_table()
 
 
 COLUMNS = """\
@@ -168,19 +196,19 @@ def test_attributes_fill_columns_of_tables_and_files(pipeline: Pipeline) -> None
     )
 
 
-def test_files_are_by_day_with_the_name_of_the_batch(pipeline: Pipeline) -> None:
-    pipeline.run(
+def test_files_are_by_day_with_the_name_of_the_batch(any_pipeline: Pipeline) -> None:
+    any_pipeline.run(
         "q-7",
         "acme",
         [spans(1, 2), b'{"resourceSpans": [{"scopeSpans": [{"spans": [{}]}]}]}'],
         SinkKind.PARQUET,
     )
-    assert [str(path.relative_to(pipeline.tenant())) for path in pipeline.files()] == [
+    assert [str(path.relative_to(any_pipeline.tenant())) for path in any_pipeline.files()] == [
         "day=2023-11-15/q-7-00000.parquet",
         "day=2023-11-16/q-7-00001.parquet",
         "day=__HIVE_DEFAULT_PARTITION__/q-7-00002.parquet",
     ]
-    assert pipeline.in_table() == []
+    assert any_pipeline.in_table() == []
 
 
 def test_a_tenant_without_a_table_gets_all_columns(pipeline: Pipeline) -> None:
@@ -191,10 +219,10 @@ def test_a_tenant_without_a_table_gets_all_columns(pipeline: Pipeline) -> None:
     assert not any(field.metadata for field in schema)  # no field ids: the table will have other ones
 
 
-def test_tables_have_the_first_word_on_a_problem(pipeline: Pipeline) -> None:
-    done = pipeline.run("q-0", "initech", [spans(1)], SinkKind.BOTH)
+def test_tables_have_the_first_word_on_a_problem(any_pipeline: Pipeline) -> None:
+    done = any_pipeline.run("q-0", "initech", [spans(1)], SinkKind.BOTH)
     assert done.problem == "there is no table `otel.initech_traces`"
-    assert pipeline.files("initech") == []
+    assert any_pipeline.files("initech") == []
 
 
 class Killed(BaseException):
@@ -220,7 +248,7 @@ def test_a_batch_that_is_killed_at_any_step_is_published_once(
         return call
 
     for name in STEPS:
-        monkeypatch.setattr(parquet_sink, name, step(getattr(parquet_sink, name)))
+        monkeypatch.setattr(sink_folders, name, step(getattr(sink_folders, name)))
     monkeypatch.setattr(Path, "replace", step(Path.replace))
     kills = 0
     for batch in range(200):
@@ -242,23 +270,63 @@ def test_a_batch_that_is_killed_at_any_step_is_published_once(
     assert not list(pipeline.folder.rglob("_staging"))
 
 
-def test_a_repeated_batch_leaves_no_file_of_an_earlier_attempt(pipeline: Pipeline) -> None:
-    pipeline.run("q-0", "acme", [spans(1, 2, 3)], SinkKind.PARQUET)
-    before = {path: path.stat().st_ino for path in pipeline.files()}
-    pipeline.run("q-0", "acme", [spans(1)], SinkKind.PARQUET)  # such as after a change of the code
-    (path,) = pipeline.files()
+def test_a_batch_on_a_storage_that_is_killed_at_any_step_is_published_once(
+    storage_pipeline: Pipeline, storage: ObjectStorage
+) -> None:
+    left = 0
+
+    def step() -> None:
+        nonlocal left
+        if left == 0:
+            raise Killed
+        left -= 1
+
+    storage.before_change = step
+    kills = 0
+    for batch in range(200):
+        left = batch
+        payloads = [spans(batch + 1, batch + 2), spans(batch + 1)]
+        try:
+            storage_pipeline.run(f"q-{batch}", "acme", payloads, SinkKind.PARQUET)
+        except Killed:
+            kills += 1
+            for _ in range(2):  # the stream did not note the first
+                left = 10_000
+                storage_pipeline.run(f"q-{batch}", "acme", payloads, SinkKind.PARQUET)
+        else:
+            break
+    assert kills > 5
+    assert len(storage_pipeline.in_files()) == 3 * (kills + 1)
+    assert not list(storage_pipeline.folder.rglob("_staging/*"))
+
+
+def test_a_storage_that_is_away_ends_the_batch(storage_pipeline: Pipeline, storage: ObjectStorage) -> None:
+    result = storage_pipeline.write("q-0", "acme", [spans(1)], SinkKind.BOTH)
+    storage.is_away = True
+    with pytest.raises(EngineError, match="NETWORK_CONNECTION: no route"):
+        storage_pipeline.publish("q-0", result)
+    storage.is_away = False
+    storage_pipeline.run("q-0", "acme", [spans(1)], SinkKind.BOTH)
+    assert len(storage_pipeline.in_files()) == len(storage_pipeline.in_table()) == 1
+
+
+def test_a_repeated_batch_leaves_no_file_of_an_earlier_attempt(any_pipeline: Pipeline) -> None:
+    any_pipeline.run("q-0", "acme", [spans(1, 2, 3)], SinkKind.PARQUET)
+    before = {path: path.stat().st_ino for path in any_pipeline.files()}
+    any_pipeline.run("q-0", "acme", [spans(1)], SinkKind.PARQUET)  # such as after a change of the code
+    (path,) = any_pipeline.files()
     assert path.stat().st_ino == before[path]  # with the same content it stays: a table may have adopted it
-    assert len(pipeline.in_files()) == 1
+    assert len(any_pipeline.in_files()) == 1
 
 
-def test_a_repeated_batch_with_a_problem_takes_its_files_back(pipeline: Pipeline) -> None:
-    pipeline.run("q-0", "acme", [spans(1)], SinkKind.PARQUET)
-    result = pipeline.write("q-0", "acme", [spans(1)], SinkKind.PARQUET)
+def test_a_repeated_batch_with_a_problem_takes_its_files_back(any_pipeline: Pipeline) -> None:
+    any_pipeline.run("q-0", "acme", [spans(1)], SinkKind.PARQUET)
+    result = any_pipeline.write("q-0", "acme", [spans(1)], SinkKind.PARQUET)
     outcome = TableBatch("", "acme", "traces", 1, 0, "a reason")
-    ParquetSink(SinkChoice(SinkKind.PARQUET, folder=pipeline.folder)).publish(
+    ParquetSink(SinkChoice(SinkKind.PARQUET, folder=any_pipeline.root)).publish(
         "q-0", [result], outcome, is_paused=False
     )
-    assert pipeline.files() == []
+    assert any_pipeline.files() == []
 
 
 def test_a_full_disk_ends_the_batch(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +335,7 @@ def test_a_full_disk_ends_the_batch(pipeline: Pipeline, monkeypatch: pytest.Monk
     def refuse(_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(parquet_sink, "make_durable_folder", refuse)
+    monkeypatch.setattr(sink_folders, "make_durable_folder", refuse)
     with pytest.raises(EngineError, match="no space left"):
         pipeline.publish("q-0", result)
     monkeypatch.undo()
@@ -283,7 +351,7 @@ def test_a_batch_that_its_table_has_is_repeated_until_its_files_are_written(
     pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pipeline.run("q-0", "acme", [spans(1)], SinkKind.BOTH)
-    monkeypatch.setattr(parquet_sink, "create_durable", _refuse_files)
+    monkeypatch.setattr(sink_folders, "create_durable", _refuse_files)
     with pytest.raises(
         EngineError, match=r"`otel\.acme_traces` has the rows .* lacks them: .* no space left"
     ):
@@ -353,12 +421,24 @@ def test_the_project_file_gives_each_tenant_its_sink(tmp_path: Path) -> None:
     assert sinks.require_folder().folder == tmp_path / "files"
 
 
-def test_a_url_is_no_folder(tmp_path: Path) -> None:
-    text = 'project: otel\npipeline:\n  parquet_folder: "s3://bucket/files"\n  tenant_sinks: {a.b: both}\n'
+def test_a_url_that_names_no_folder_is_refused(tmp_path: Path) -> None:
+    text = 'project: otel\npipeline:\n  parquet_folder: "s3:///files"\n  tenant_sinks: {a.b: both}\n'
     (tmp_path / "icemigrate.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(Mistakes) as raised:
         open_project(tmp_path)
     assert [str(one.place).rpartition("yaml")[2] for one in raised.value.diagnostics] == [":3:19", ":4:18"]
+
+
+def test_a_folder_on_a_storage_gets_the_keys_of_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "icemigrate.yaml").write_text(
+        "project: otel\nenvironments: {lake: {catalog: {type: sqlite}, storage: {region: eu-west-1}}}\n"
+        "pipeline: {log: log, tables: {traces: 'otel.${tenant}_traces'}, parquet_folder: 's3://bucket/files'}\n",
+        encoding="utf-8",
+    )
+    settings = ingest_settings(open_project(tmp_path), IngestRequest(sink="parquet"))
+    folder = settings.sinks.folder
+    assert isinstance(folder, StoragePath)
+    assert (str(folder), dict(folder.settings)) == ("s3://bucket/files", {"s3.region": "eu-west-1"})
 
 
 def test_files_need_a_folder() -> None:
