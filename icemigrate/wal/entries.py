@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from typing import TypeVar
 
 from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen
@@ -14,6 +15,7 @@ LONGEST_TENANT = 128
 _TENANT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 TENANT_RULE = f"use 1 to {LONGEST_TENANT} ASCII letters, digits, `_` and `-`; `-` cannot be the first one"
 """The hint of messages about other ids: they could leave their part of a table's name."""
+_TIME_RULE = "give nanoseconds since 1970-01-01, such as `time.time_ns()`"
 LATEST_TIME_NS = 2**63 - 1
 """Of an entry: columns of Arrow and Spark have signed numbers of 64 bits."""
 
@@ -80,17 +82,54 @@ def tenant_problem(text: str) -> str:
     return f"{text[:LONGEST_TENANT]!r} cannot be the id of a tenant"
 
 
+_Member = TypeVar("_Member", bound=Enum)
+
+
+def read_member(kind: type[_Member], given: object, what: str) -> _Member:
+    """A member of an enumeration, given as itself or by its value.
+
+    :param what: names it in the message.
+    :raises BadEntry: the enumeration has no such member.
+    """
+    try:
+        return kind(given)
+    except ValueError:
+        known = ", ".join(f"`{kind.__name__}.{one.name}`" for one in kind)
+        raise BadEntry(f"{given!r} is not {what} of an entry", f"give one of {known}") from None
+
+
+def _require_types(entry: Entry) -> None:
+    """Check the types, which the caller of an untyped program may have confused."""
+    payload: object = entry.payload
+    if isinstance(payload, str):
+        raise BadEntry("the payload is a text, and an entry takes bytes", 'pass `payload.encode("utf-8")`')
+    if not isinstance(payload, (bytes, bytearray)):
+        raise BadEntry(
+            f"the payload is a value of type `{type(payload).__name__}`, and an entry takes bytes",
+            "pass the bytes of an export request",
+        )
+    tenant: object = entry.tenant
+    if not isinstance(tenant, str):
+        raise BadEntry(f"the tenant {tenant!r:.{LONGEST_TENANT}} is not a text", TENANT_RULE)
+    time_ns: object = entry.time_ns
+    if not isinstance(time_ns, int) or isinstance(time_ns, bool):
+        raise BadEntry(f"the time {time_ns!r:.40} is not a whole number", _TIME_RULE)
+    read_member(EntryKind, entry.kind, "a kind")
+    read_member(PayloadEncoding, entry.encoding, "an encoding")
+
+
 def require_valid(entry: Entry) -> None:
     """Check an entry before it is written.
 
-    :raises BadEntry: its tenant, time or payload is out of bounds.
+    :raises BadEntry: its tenant, time, kind, encoding or payload has another type, or is out of bounds.
     """
+    _require_types(entry)
     if not is_tenant_id(entry.tenant):
         raise BadEntry(tenant_problem(entry.tenant), TENANT_RULE)
     if not 0 <= entry.time_ns <= LATEST_TIME_NS:
         raise BadEntry(
             f"the time {entry.time_ns} is not between 1970 and 2262",
-            "give nanoseconds since 1970-01-01, such as `time.time_ns()`",
+            _TIME_RULE,
         )
     if not entry.payload or len(entry.payload) > LONGEST_PAYLOAD:
         raise BadEntry(

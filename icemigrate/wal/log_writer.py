@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from icemigrate.errors import UsageError, os_error_reason
-from icemigrate.wal.entries import Entry, EntryKind, PayloadEncoding, require_valid
+from icemigrate.wal.entries import Entry, EntryKind, PayloadEncoding, read_member, require_valid
 from icemigrate.wal.log_folder import (
     SEGMENT_BYTES,
     LogError,
@@ -77,9 +77,14 @@ class Writer:
     ) -> None:
         if min(fsync_seconds, segment_seconds) <= 0 or segment_bytes <= 0:
             raise UsageError("the sizes and times of a log's writer are positive numbers")
-        self.folder: AnyPath = open_path(os.fspath(folder), storage)
+        try:
+            fsync = Fsync(fsync)
+        except ValueError:
+            known = ", ".join(f"`Fsync.{one.name}`" for one in Fsync)
+            raise UsageError(f"{fsync!r} is no value of `fsync`", f"give one of {known}") from None
+        self.folder: AnyPath = open_path(_path_text(folder, "folder"), storage)
         self._spool = _spool(self.folder, spool)
-        self._fsync, self._fsync_seconds = Fsync(fsync), fsync_seconds
+        self._fsync, self._fsync_seconds = fsync, fsync_seconds
         self._segment_bytes, self._segment_seconds = segment_bytes, segment_seconds
         self._process = os.getpid()
         self._lock = threading.RLock()
@@ -88,13 +93,10 @@ class Writer:
         self._current: _Segment | None = None
         self._is_closed = False
         self._upload: SegmentUpload | None = None
-        try:
-            create_folder(self._spool)
-            if isinstance(self.folder, StoragePath):
-                create_folder(self.folder)
-                self._upload = SegmentUpload(self._spool, self.folder)
-        except OSError as error:
-            raise self._failed("be created", error) from error
+        _create(self._spool, "log" if self._spool == self.folder else "spool")
+        if isinstance(self.folder, StoragePath):
+            _create(self.folder, "log")
+            self._upload = SegmentUpload(self._spool, self.folder)
         self._timer = threading.Thread(target=self._run_timer, name="icemigrate-wal", daemon=True)
         self._timer.start()
 
@@ -114,7 +116,9 @@ class Writer:
         :raises LogError: the entry could not be written, or not be made durable.
         """
         received = time.time_ns() if time_ns is None else time_ns
-        self.append_all([Entry(tenant, EntryKind(kind), received, payload, PayloadEncoding(encoding))])
+        kind = read_member(EntryKind, kind, "a kind")
+        encoding = read_member(PayloadEncoding, encoding, "an encoding")
+        self.append_all([Entry(tenant, kind, received, payload, encoding)])
 
     def append_all(self, entries: Iterable[Entry]) -> None:
         """Append several entries, which are made durable together.
@@ -287,6 +291,32 @@ class Writer:
         )
 
 
+def _path_text(path: object, what: str) -> str:
+    """The text of a path.
+
+    :raises UsageError: it is no path.
+    """
+    if not isinstance(path, (str, PathLike)) or not isinstance(text := os.fspath(path), str):
+        raise UsageError(f"`{what}` is {path!r:.40}, which is no path", "give a text or a `pathlib.Path`")
+    return text
+
+
+def _create(folder: AnyPath, what: str) -> None:
+    """Create a folder, unless it exists.
+
+    :raises LogError: it cannot be created.
+    """
+    try:
+        create_folder(folder)
+    except FileExistsError:
+        raise LogError(f"the {what} {folder} is not a folder", "give the path of a folder") from None
+    except OSError as error:
+        raise LogError(
+            f"the {what} {folder} cannot be created: {os_error_reason(error)}",
+            "check the path, the free space, and the right to write there",
+        ) from None
+
+
 def _spool(folder: AnyPath, spool: str | PathLike[str] | None) -> Path:
     """The local folder of open segments: the spool, or the log itself.
 
@@ -296,7 +326,7 @@ def _spool(folder: AnyPath, spool: str | PathLike[str] | None) -> Path:
         if spool is not None:
             raise UsageError(f"the log {folder} is a local folder, and needs no spool", "give no `spool`")
         return folder
-    if spool is None or not isinstance(path := open_path(os.fspath(spool)), Path):
+    if spool is None or not isinstance(path := open_path(_path_text(spool, "spool")), Path):
         raise UsageError(
             f"the log {folder} needs a local folder in which segments wait until they are uploaded",
             "give it as `spool`, on a disk that survives a restart",

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -232,6 +234,81 @@ def test_a_folder_that_cannot_be_used_is_one_error(tmp_path: Path) -> None:
         sealed_segments(tmp_path / "missing")
     with pytest.raises(UsageError):
         Writer(tmp_path, segment_seconds=0)
+
+
+@pytest.mark.parametrize("name", ["file", "dangling"])
+def test_a_log_that_is_no_folder_is_one_error_without_a_cause(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_bytes(b"kept")
+    (tmp_path / "dangling").symlink_to(tmp_path / "missing")
+    with pytest.raises(LogError) as error:
+        Writer(tmp_path / name)
+    assert error.value.message == f"the log {tmp_path / name} is not a folder"
+    assert error.value.hint == "give the path of a folder"
+    shown = "".join(traceback.format_exception(error.value))
+    assert shown.count("Traceback") == 1
+    with pytest.raises(LogError, match=r"the spool .* is not a folder"):
+        Writer("memory://bucket/log", spool=tmp_path / name)
+    assert (tmp_path / "file").read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        ({"payload": "{}"}, "the payload is a text, and an entry takes bytes", '`payload.encode("utf-8")`'),
+        ({"payload": {}}, "the payload is a value of type `dict`", "the bytes of an export request"),
+        ({"payload": None}, "the payload is a value of type `NoneType`", "the bytes of an export request"),
+        ({"payload": memoryview(b"x")}, "of type `memoryview`", "the bytes of an export request"),
+        ({"kind": "trace"}, "'trace' is not a kind of an entry", "`EntryKind.TRACES`"),
+        ({"kind": None}, "None is not a kind of an entry", "`EntryKind.TRACES`"),
+        ({"encoding": "json"}, "'json' is not an encoding of an entry", "`PayloadEncoding.OTLP_JSON`"),
+        ({"tenant": 7}, "the tenant 7 is not a text", "ASCII letters"),
+        ({"time_ns": 1.5}, "the time 1.5 is not a whole number", "`time.time_ns()`"),
+        ({"time_ns": "now"}, "the time 'now' is not a whole number", "`time.time_ns()`"),
+        ({"time_ns": True}, "the time True is not a whole number", "`time.time_ns()`"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_one_error_and_writes_nothing(
+    tmp_path: Path, options: dict[str, Any], message: str, hint: str
+) -> None:
+    given: dict[str, Any] = {"tenant": "a", "kind": EntryKind.LOGS, "payload": b"x", **options}
+    with Writer(tmp_path) as log:
+        with pytest.raises(BadEntry) as error:
+            log.append(**given)
+        assert message in error.value.message
+        assert hint in (error.value.hint or "")
+        assert "".join(traceback.format_exception(error.value)).count("Traceback") == 1
+    assert payloads(tmp_path) == []
+
+
+def test_an_entry_of_wrong_types_is_refused_too(tmp_path: Path) -> None:
+    with Writer(tmp_path) as log:
+        for wrong in ({"kind": "log"}, {"encoding": 1}, {"payload": "x"}):
+            fields: dict[str, Any] = {"tenant": "a", "kind": EntryKind.LOGS, "time_ns": 1, "payload": b"x"}
+            with pytest.raises(BadEntry):
+                log.append_all([Entry(**{**fields, **wrong})])
+        log.append("a", EntryKind.LOGS, bytearray(b"y"))  # type: ignore[arg-type]
+        log.append("a", "logs", b"z")  # type: ignore[arg-type]
+    assert payloads(tmp_path) == [b"y", b"z"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"folder": None}, "`folder` is None, which is no path"),
+        ({"folder": 7}, "`folder` is 7, which is no path"),
+        ({"folder": b"log"}, "`folder` is b'log', which is no path"),
+        ({"folder": "memory://bucket/log", "spool": 7}, "`spool` is 7, which is no path"),
+        ({"fsync": "sometimes"}, "'sometimes' is no value of `fsync`"),
+    ],
+)
+def test_a_wrong_argument_of_a_writer_is_one_error(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError) as error:
+        Writer(**{"folder": tmp_path, **options})
+    assert error.value.message == message
+    assert error.value.hint
+    assert "".join(traceback.format_exception(error.value)).count("Traceback") == 1
 
 
 def test_a_link_is_no_segment(tmp_path: Path) -> None:
