@@ -141,22 +141,33 @@ _OPTIONS = {
 }
 
 
-def parse_timestamp(text: str) -> datetime:
+def parse_timestamp(text: str, where: str = "") -> datetime:
     """A time of ISO 8601; a day is its midnight, and a time without a zone is in UTC.
 
+    Spaces around it and before its zone, and the zone `UTC`, which messages show, are accepted too.
+
+    :param where: names the text in messages, such as ``--timestamp``.
     :raises UsageError: the text is no such time.
     """
+    plain = _SPACES_OF_ZONE.sub(r"\1", text.strip()).upper().replace("UTC", "Z")
     try:
-        if _DAY.fullmatch(text):
-            day = date.fromisoformat(text)
+        if _DAY.fullmatch(plain):
+            day = date.fromisoformat(plain)
             return datetime(day.year, day.month, day.day, tzinfo=timezone.utc)
-        match = TIMESTAMP_PATTERN.fullmatch(text)
-        at = datetime.fromisoformat(text if match is None else _normal_form(match))
+        match = TIMESTAMP_PATTERN.fullmatch(plain)
+        at = datetime.fromisoformat(plain if match is None else _normal_form(match))
     except ValueError as error:
-        raise UsageError(
-            f"`{text}` is not a time", "write it as in `2026-01-31T12:00:00Z`; without a zone it is in UTC"
-        ) from error
+        prefix = f"`{where}`: " if where else ""
+        raise UsageError(f"{prefix}`{text}` is not a time", TIME_FORMS) from error
     return at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at
+
+
+TIME_FORMS = (
+    "write a day (`2026-01-31`), or a day and a time (`2026-01-31T12:00`, `2026-01-31 12:00:00.5`), which is "
+    "in UTC unless a zone follows (`2026-01-31T12:00:00+01:00`)"
+)
+"""The hint about the forms of a time."""
+_SPACES_OF_ZONE = re.compile(r"\s+(Z|UTC|[+-][0-9]{2}:?[0-9]{2})\Z", re.IGNORECASE)
 
 
 def _normal_form(match: re.Match[str]) -> str:

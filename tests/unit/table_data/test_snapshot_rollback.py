@@ -78,7 +78,7 @@ def test_the_limits_of_main_stay(line: tuple[TableProject, list[int]]) -> None:
             "Z` is the time of the first",
         ),
         ("2001-02-03T04:05:06+02:00", "has no snapshot at or before 2001", "Z` is the time of the first"),
-        ("2001-02-30", "`2001-02-30` is not a time", "write it as in `2026-01-31T12:00:00Z`"),
+        ("2001-02-30", "`2001-02-30` is not a time", "write a day (`2026-01-31`)"),
     ],
 )
 def test_a_wrong_snapshot_is_one_error_and_changes_nothing(
