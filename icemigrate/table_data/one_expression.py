@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from icemigrate.errors import MissingExtra, UsageError, extra_hint
+from icemigrate.table_data.sql_quotes import LEXEME
 
 if TYPE_CHECKING:
     from sqlglot import Token
@@ -27,10 +28,6 @@ _CLAUSES = frozenset(
 )
 """Kinds of tokens that end an expression; other words of SQL are also names or parts of expressions."""
 _CLOSED_BY = {"L_PAREN": "R_PAREN", "L_BRACKET": "R_BRACKET", "L_BRACE": "R_BRACE"}
-_LEXEME = re.compile(
-    r"'(?:[^']|'')*'(?!')|\"(?:[^\"]|\"\")*\"(?!\")|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\1\$|['\"]|/\*|.",
-    re.DOTALL,
-)
 _SPARK_LEXEME = re.compile(
     r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|['\"`]|/\*|.", re.DOTALL
 )
@@ -120,7 +117,7 @@ def unclosed_error(text: str, what: str, dialect: str = DUCKDB) -> UsageError:
     :param what: names it in messages.
     :param dialect: :data:`DUCKDB` or :data:`SPARK`.
     """
-    for found in (_LEXEME if dialect == DUCKDB else _SPARK_LEXEME).finditer(text):
+    for found in (LEXEME if dialect == DUCKDB else _SPARK_LEXEME).finditer(text):
         if found[0] in ("'", '"', "`", "/*"):
             kind = "comment" if found[0] == "/*" else "quote"
             return UsageError(

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from icemigrate.errors import IcemigrateError, UsageError
 from icemigrate.table_data.duckdb_problems import advice_on, duckdb_problem
 from icemigrate.table_data.sql_positions import EditedSql
+from icemigrate.table_data.sql_quotes import quote_hint
 
 _IN_QUERY = frozenset(
     {
@@ -76,8 +77,9 @@ def duckdb_errors(
             advice = advice_on(problem, columns, "" if written is None else written.sql)
             place = None if written is None else written.place(problem.position)
             where = "DuckDB does not accept the query" if place is None else place
+            hint = None if written is None else quote_hint(written.text[written.start : written.end], columns)
             raise UsageError(
-                f"{where}: {_named(advice.message, tables)}", _named(advice.hint, tables)
+                f"{where}: {_named(advice.message, tables)}", hint or _named(advice.hint, tables)
             ) from error
         if isinstance(error, duckdb.OutOfMemoryException):
             raise IcemigrateError(f"the query needs too much memory: {reason}", "read fewer rows") from error

@@ -25,6 +25,7 @@ from icemigrate.table_data.query_readers import choose_reader
 from icemigrate.table_data.query_statements import Query, TableUse, check_condition, parse_query
 from icemigrate.table_data.query_views import TableRead, create_views
 from icemigrate.table_data.sql_positions import EditedSql
+from icemigrate.table_data.sql_quotes import quote_hints
 from icemigrate.table_data.table_points import CURRENT, ReadPoint, ResolvedPoint, resolve_point
 from icemigrate.table_data.table_session import CurrentTable, TableSession
 
@@ -174,7 +175,8 @@ def query_sql(session: TableSession, text: str) -> pa.Table:
 @contextmanager
 def open_sql_query(session: TableSession, text: str) -> Iterator[OpenQuery]:
     """A SELECT whose rows are read while the block runs; see :func:`query_sql`."""
-    query = parse_query(text)
+    with quote_hints(text):
+        query = parse_query(text)
     with _opened(session, query, [use.point for use in query.uses]) as opened:
         yield opened
 
@@ -193,7 +195,8 @@ def open_table_query(
     point = resolve_point(table, at)
     if limit is not None and limit < 0:
         raise UsageError(f"the limit {limit} is negative", "give the largest number of rows")
-    selected = _selected(table, _schema(table, point), columns)
+    schema = _schema(table, point)
+    selected = _selected(table, schema, columns)
     parts = (*table.declared.namespace, table.declared.name)
     before = f"SELECT {selected} FROM "
     text = before + ".".join(map(quoted_identifier, parts))
@@ -202,7 +205,8 @@ def open_table_query(
     if limit is not None:
         end += f" LIMIT {limit}"
     if where is not None:
-        check_condition(where)
+        with quote_hints(where, (column.name for _, column in schema.walk())):
+            check_condition(where)
         text += f"{_WHERE}{where}"
     text += end
     # Only a condition can name further tables.

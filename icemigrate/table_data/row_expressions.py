@@ -20,6 +20,7 @@ from icemigrate.table_data.one_expression import CONDITION, NEW_VALUE, require_o
 from icemigrate.table_data.row_functions import require_row_functions
 from icemigrate.table_data.row_relations import NULL_TYPE
 from icemigrate.table_data.sql_positions import syntax_problem
+from icemigrate.table_data.sql_quotes import quote_hints
 
 
 class RowExpression(Frozen):
@@ -72,6 +73,11 @@ def parse_row_expression(text: str, target: LoadTarget, what: str) -> RowExpress
         the table or a function that DuckDB lacks, or has operands of wrong types.
     :raises MissingExtra: sqlglot or DuckDB is not installed.
     """
+    with quote_hints(text, (field.name for _, field in target.schema.walk())):
+        return _parsed(text, target, what)
+
+
+def _parsed(text: str, target: LoadTarget, what: str) -> RowExpression:
     require_one_expression(text, what, CONDITION if what == "--where" else NEW_VALUE)
     from sqlglot import exp
 
