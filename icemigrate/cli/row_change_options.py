@@ -7,6 +7,7 @@ from collections.abc import Callable
 import click
 
 from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.cli.option_types import OneOf
 from icemigrate.errors import UsageError
 
 
@@ -40,8 +41,25 @@ data_option = click.option(
 )
 data_format_option = click.option(
     "--data-format",
-    type=click.Choice(["csv", "tsv", "json", "parquet", "arrow"]),
+    type=OneOf(["csv", "tsv", "json", "parquet", "arrow"]),
     help="The format of the data (default: by the name of each file).",
+)
+
+
+def _delimiter(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    from icemigrate.table_data.input_files import parse_delimiter
+
+    return parse_delimiter(value)
+
+
+delimiter_option = click.option(
+    "--delimiter",
+    metavar="CHARACTER",
+    callback=_delimiter,
+    help="The character between the values of a CSV or TSV file, such as `';'` or `'|'`, or `tab` (default: "
+    "a comma, in TSV files a tab). A file whose name shows no format is CSV then.",
 )
 where_option = click.option(
     "--where",

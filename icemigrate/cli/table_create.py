@@ -8,6 +8,7 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
+from icemigrate.cli.row_change_options import delimiter_option
 
 
 @click.command("create")
@@ -20,11 +21,14 @@ from icemigrate.cli.options import format_option, global_options
     help="Iceberg's schema as JSON; the keys of a migration's entry (`columns` and others) as YAML or "
     "JSON; or a Parquet or CSV file with the columns.",
 )
+@delimiter_option
 @click.option("--dry-run", is_flag=True, help="Show the columns and their types, and create nothing.")
 @format_option("text", "json")
 @global_options
 @pass_settings
-def command(settings: InvocationOptions, name: str, schema: Path, dry_run: bool) -> None:
+def command(
+    settings: InvocationOptions, name: str, schema: Path, delimiter: str | None, dry_run: bool
+) -> None:
     """Create a table that no migration declares.
 
     `icemigrate import NAME` writes a migration that declares it.
@@ -32,4 +36,6 @@ def command(settings: InvocationOptions, name: str, schema: Path, dry_run: bool)
     from icemigrate.commands.table_create import table_create
 
     project = settings.open_project()
-    settings.answer(table_create(project, settings.environment, name, schema, dry_run=dry_run))
+    settings.answer(
+        table_create(project, settings.environment, name, schema, delimiter=delimiter, dry_run=dry_run)
+    )

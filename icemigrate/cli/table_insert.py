@@ -8,13 +8,14 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
-from icemigrate.cli.row_change_options import data_format_option, data_option
+from icemigrate.cli.row_change_options import data_format_option, data_option, delimiter_option
 
 
 @click.command("insert")
 @click.argument("name")
 @data_option
 @data_format_option
+@delimiter_option
 @click.option(
     "--bad-rows",
     metavar="FILE",
@@ -30,6 +31,7 @@ def command(
     name: str,
     data: tuple[str, ...],
     data_format: str | None,
+    delimiter: str | None,
     bad_rows: Path | None,
 ) -> None:
     """Insert the rows of files into a table, in one snapshot.
@@ -46,6 +48,7 @@ def command(
             name,
             data,
             data_format=data_format,
+            delimiter=delimiter,
             bad_rows=bad_rows,
         )
     )

@@ -6,7 +6,12 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import format_option, global_options
-from icemigrate.cli.row_change_options import data_format_option, data_option, spark_note
+from icemigrate.cli.row_change_options import (
+    data_format_option,
+    data_option,
+    delimiter_option,
+    spark_note,
+)
 from icemigrate.cli.table_options import column_names
 
 
@@ -14,6 +19,7 @@ from icemigrate.cli.table_options import column_names
 @click.argument("name")
 @data_option
 @data_format_option
+@delimiter_option
 @click.option(
     "--on",
     metavar="COLUMN[,COLUMN]",
@@ -29,6 +35,7 @@ def command(
     name: str,
     data: tuple[str, ...],
     data_format: str | None,
+    delimiter: str | None,
     on: tuple[str, ...],
 ) -> None:
     """Update the rows that have the keys of the data's rows, and insert the others, in one snapshot.
@@ -38,6 +45,5 @@ def command(
     from icemigrate.commands.table_row_changes import table_upsert
 
     project = settings.open_project()
-    settings.answer(
-        table_upsert(project, settings.environment, name, data, on, spark_note(settings), data_format)
-    )
+    note = spark_note(settings)
+    settings.answer(table_upsert(project, settings.environment, name, data, on, note, data_format, delimiter))

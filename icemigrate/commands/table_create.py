@@ -8,7 +8,7 @@ from pathlib import Path
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files
 from icemigrate.errors import UsageError, os_error_reason
-from icemigrate.frozen import replace
+from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.metadata_parts import current_schema
 from icemigrate.iceberg.names import TableName
 from icemigrate.iceberg.schema import Schema
@@ -17,7 +17,7 @@ from icemigrate.iceberg.type_text import format_type
 from icemigrate.project import Project
 from icemigrate.results.write_results import CreatedColumn, CreateTableResult
 from icemigrate.system.file_reads import open_named
-from icemigrate.table_data.input_files import find_input_files
+from icemigrate.table_data.input_files import DataFormat, find_input_files
 from icemigrate.table_data.load_database import open_load_database
 from icemigrate.table_data.new_table import (
     create_declared,
@@ -25,19 +25,41 @@ from icemigrate.table_data.new_table import (
     require_creatable,
     table_from_yaml,
 )
-from icemigrate.table_data.schema_inference import schema_from_value, schema_of_file
+from icemigrate.table_data.schema_inference import has_rows, schema_from_value, schema_of_file
 from icemigrate.table_data.table_session import TableSession, open_tables
 
 _SCHEMA_FILES = (".json", ".yaml", ".yml")
+_FORMAT_HINT = (
+    "end its name in `.yaml`, `.json`, `.parquet`, `.csv` or `.tsv`; `--delimiter CHARACTER` reads it as CSV"
+)
+
+
+class _Declaration(Frozen):
+    """What a file says of a table.
+
+    :param is_inferred: whether the types are those that fit all values of a CSV file.
+    :param has_rows: whether that file has rows.
+    """
+
+    table: Table
+    is_inferred: bool = False
+    has_rows: bool = True
 
 
 def table_create(
-    project: Project, environment: str | None, table: str, schema: Path, *, dry_run: bool = False
+    project: Project,
+    environment: str | None,
+    table: str,
+    schema: Path,
+    *,
+    delimiter: str | None = None,
+    dry_run: bool = False,
 ) -> CreateTableResult:
     """Create a table from a schema file, or from the columns of a data file.
 
     :param schema: Iceberg's schema JSON; the keys of a migration's entry as YAML or JSON; or a Parquet or CSV
         file.
+    :param delimiter: of a CSV or TSV file; ``None`` for that of the format.
     :param dry_run: only show the table.
     :raises UsageError: there is no such environment or file, migrations declare the table, or it exists.
     :raises Mistakes: the file has errors, or Iceberg's or Spark's rules forbid the table.
@@ -45,8 +67,8 @@ def table_create(
     with open_tables(project, environment) as tables:
         declared = tables.parse(table)
         _require_undeclared(project, tables, declared)
-        wanted = _declared_table(declared, schema)
-        made = require_creatable(tables, declared, wanted, str(schema))
+        found = _declaration(declared, schema, delimiter)
+        made = require_creatable(tables, declared, found.table, str(schema))
         result = CreateTableResult(
             table=str(declared),
             name=str(made.name),
@@ -54,11 +76,12 @@ def table_create(
             format_version=made.format_version,
             location=None,
             columns=_columns(made.schema),
-            is_inferred=".csv" in schema.suffixes or ".tsv" in schema.suffixes,
+            is_inferred=found.is_inferred,
+            has_rows=found.has_rows,
         )
         if dry_run:
             return result
-        created = create_declared(tables, declared, wanted, str(schema)).metadata
+        created = create_declared(tables, declared, found.table, str(schema)).metadata
         columns = _columns(current_schema(created))
         return replace(result, location=created["location"], columns=columns, done=True)
 
@@ -81,21 +104,27 @@ def _require_undeclared(project: Project, tables: TableSession, declared: TableN
             raise UsageError(f"migration {plan.version} declares table `{declared}`", hint)
 
 
-def _declared_table(declared: TableName, path: Path) -> Table:
+def _declaration(declared: TableName, path: Path, delimiter: str | None) -> _Declaration:
     """The table that a file declares.
 
     :raises UsageError: the file cannot be read.
     """
     if path.suffix.lower() in _SCHEMA_FILES:
+        if delimiter is not None:
+            raise UsageError(
+                f"`{path}` has no delimiter", "leave `--delimiter` out, which is for CSV and TSV"
+            )
         text = _text(path)
         if path.suffix.lower() == ".json" and (schema := _schema_json(text)) is not None:
-            return _with_version(declared, schema_from_value(schema))
-        return table_from_yaml(declared, text, str(path))
+            return _Declaration(_with_version(declared, schema_from_value(schema)))
+        return _Declaration(table_from_yaml(declared, text, str(path)))
     with open_load_database() as db:
-        (file, *others) = find_input_files([str(path)], db.folder)
+        (file, *others) = find_input_files([str(path)], db.folder, DataFormat(None, delimiter, _FORMAT_HINT))
         if others:
             raise UsageError(f"`{path}` names several files", "name one of them")
-        return _with_version(declared, schema_of_file(file, db))
+        table = _with_version(declared, schema_of_file(file, db))
+        is_inferred = file.format != "parquet"
+        return _Declaration(table, is_inferred, not is_inferred or has_rows(file, db))
 
 
 def _with_version(declared: TableName, schema: Schema) -> Table:

@@ -13,7 +13,7 @@ from icemigrate.project import Project
 from icemigrate.results.write_results import InsertResult
 from icemigrate.system.activity import activity
 from icemigrate.table_data.bad_rows import BadRows
-from icemigrate.table_data.input_files import require_no_input
+from icemigrate.table_data.input_files import DataFormat, require_no_input
 from icemigrate.table_data.insert_rows import insert_files
 from icemigrate.table_data.table_session import open_tables
 
@@ -25,12 +25,14 @@ def table_insert(
     data: Sequence[str],
     *,
     data_format: str | None = None,
+    delimiter: str | None = None,
     bad_rows: Path | None = None,
 ) -> InsertResult:
     """Insert the rows of files.
 
     :param data: paths and patterns; ``-`` is standard input.
     :param data_format: of the files; ``None`` for that of each name.
+    :param delimiter: of CSV and TSV files; ``None`` for that of the format.
     :param bad_rows: a file for the rows that do not fit; without it one of them refuses all.
     :raises UsageError: there is no such environment, table or file, a file has other columns, or the file
         for bad rows is one of the files.
@@ -44,7 +46,8 @@ def table_insert(
         found = tables.load(table)
         with activity(f"Inserting rows into {found.declared}"):
             keep = None if bad_rows is None else partial(_write_bad_rows, bad_rows)
-            done = insert_files(tables, table, data, data_format, keep_bad_rows=keep)
+            wanted = DataFormat(data_format, delimiter)
+            done = insert_files(tables, table, data, wanted, keep_bad_rows=keep)
     result = InsertResult(
         table=str(found.declared),
         name=str(found.name),

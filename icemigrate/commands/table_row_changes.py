@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from icemigrate.project import Project
 from icemigrate.results.write_results import RowChangeResult
 from icemigrate.system.activity import activity
+from icemigrate.table_data.input_files import DataFormat
 from icemigrate.table_data.row_changes import RowChangeOutcome, delete_data, update_data
 from icemigrate.table_data.table_session import TableSession, open_tables
 from icemigrate.table_data.upsert_rows import upsert_files
@@ -62,19 +63,23 @@ def table_upsert(
     on: Sequence[str],
     on_spark: OnSpark,
     data_format: str | None = None,
+    delimiter: str | None = None,
 ) -> RowChangeResult:
     """Update the rows that have the keys of rows of files, and insert the others.
 
     :param on: the columns that identify a row.
+    :param data_format: of the files; ``None`` for that of each name.
+    :param delimiter: of CSV and TSV files; ``None`` for that of the format.
     :raises UsageError: there is no such environment, table, file or column, or two rows have the same key.
     :raises Mistakes: rows do not fit; nothing is changed.
     """
+    wanted = DataFormat(data_format, delimiter)
     return _changed(
         project,
         environment,
         table,
         f"Changing rows of {table}",
-        lambda tables: upsert_files(tables, table, data, on, data_format, on_spark),
+        lambda tables: upsert_files(tables, table, data, on, wanted, on_spark),
     )
 
 

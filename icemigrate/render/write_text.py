@@ -26,9 +26,10 @@ def create_table_text(result: CreateTableResult, style: TerminalStyle) -> str:
         *text_columns(rows, ("",) * 4, style)[1:],
     ]
     if result.is_inferred:
-        lines.append(
-            style.dim("Each type fits all values of the file; `--schema` with YAML sets other types.")
-        )
+        types = "Each type fits all values of the file"
+        if not result.has_rows:
+            types = "The file has a header and no rows, so each column is a string"
+        lines.append(style.dim(f"{types}; `--schema` with YAML sets other types."))
     if result.done:
         word = shlex.quote(display.one_line(result.table))
         hint = f"No migration declares it: `icemigrate import {word}` writes one that does."
@@ -41,7 +42,8 @@ def insert_text(result: InsertResult, style: TerminalStyle) -> str:
     name = display.one_line(result.table)
     lines = []
     if result.snapshot_id is None:
-        lines.append(f"Inserted no rows into {name}.")
+        why = "" if result.bad_rows else ": the data has no rows"
+        lines.append(f"Inserted no rows into {name}{why}.")
     else:
         rows, files = format_count(result.rows, "row"), format_count(result.files, "file")
         lines.append(

@@ -31,6 +31,7 @@ class CreateTableResult(Frozen):
     :param location: of its files; ``None`` where it is not created.
     :param columns: in order, with the ids that they have or would get.
     :param is_inferred: whether the types are those that fit all values of a CSV file.
+    :param has_rows: whether that file has rows; without rows each of its columns is a string.
     :param done: whether it was created.
     """
 
@@ -41,6 +42,7 @@ class CreateTableResult(Frozen):
     location: str | None
     columns: tuple[CreatedColumn, ...]
     is_inferred: bool = False
+    has_rows: bool = True
     done: bool = False
 
 

@@ -57,13 +57,13 @@ class RecordLines:
         return record + (self._shifts[position] if position >= 0 else 0)
 
 
-def require_closed_quotes(file: InputFile, delimiter: str) -> RecordLines:
+def require_closed_quotes(file: InputFile) -> RecordLines:
     """Check that each quoted value ends with a quote, before a delimiter or the end of its line.
 
     :returns: the lines of the records.
     :raises UsageError: a quoted value does not end, or a record is too long.
     """
-    quotes, lines = _Quotes(file.shown, delimiter), RecordLines()
+    quotes, lines = _Quotes(file.shown, file.delimiter), RecordLines()
     with file.content() as stream:
         # A decompressing stream of Arrow has no lines.
         for number, line in enumerate(io.BufferedReader(cast("io.RawIOBase", stream)), 1):
@@ -88,7 +88,7 @@ class _Quotes:
     """
 
     def __init__(self, shown: str, delimiter: str) -> None:
-        self._shown, self._ends = shown, re.compile(f"[{delimiter}\r\n]".encode())
+        self._shown, self._ends = shown, re.compile(f"[{re.escape(delimiter)}\r\n]".encode())
         self.opened: tuple[int, int] | None = None
         self._last = (1, 1)
 

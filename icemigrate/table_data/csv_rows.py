@@ -22,8 +22,8 @@ from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.numbered_batches import numbered_batch, numbered_schema
 from icemigrate.table_data.row_relations import TEXT, LoadRelation
 
-DELIMITERS = {"csv": ",", "tsv": "\t"}
-"""The delimiter of each format."""
+_OTHER_DELIMITERS = {";": "';'", "\t": "tab", "|": "'|'", ",": ","}
+"""Delimiters that files have often, as a command line has them."""
 _LARGEST_HEADER = 1 << 20
 _BLOCK = 1 << 20
 """How many bytes Arrow reads at once, which have to hold a whole record."""
@@ -40,15 +40,36 @@ def read_header(file: InputFile) -> tuple[str, ...]:
         start = stream.read(_LARGEST_HEADER)
     _require_text(file, start)
     text = codecs.getincrementaldecoder("utf-8-sig")().decode(start)
-    records = csv.reader(io.StringIO(text, newline=""), delimiter=DELIMITERS[file.format], strict=True)
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=file.delimiter, strict=True)
     try:
         header = next((tuple(record) for record in records if record), None)
     except csv.Error as error:
         raise file.error(f"its header cannot be read: {error}") from error
     if header is None:
         raise file.error("it has no header", "the first line has the names of the columns")
+    if len(header) == 1 and file.given_delimiter is None and not text.lstrip().startswith('"'):
+        _require_delimiter(file, header[0])
     _require_names(file, header)
     return header
+
+
+def _require_delimiter(file: InputFile, header: str) -> None:
+    """Check that a header with one name, not in quotes, has no other delimiter.
+
+    :raises UsageError: it has one.
+    """
+    others = [one for one in _OTHER_DELIMITERS if one != file.delimiter]
+    most = max(others, key=header.count)
+    if most not in header:
+        return
+    option, own = _OTHER_DELIMITERS[most], _OTHER_DELIMITERS[file.delimiter]
+    shown = "tabs" if most == "\t" else f"`{most}`"
+    text = header if len(header) <= _SHOWN else f"{header[:_SHOWN]}…"
+    raise file.error(
+        f"its header `{text}` has one name, which looks like {header.count(most) + 1} names with {shown} "
+        "between them",
+        f"give `--delimiter {option}`; `--delimiter {own}` reads one column of this name",
+    )
 
 
 def _require_names(file: InputFile, header: Sequence[str]) -> None:
@@ -113,7 +134,7 @@ def fast_relation(files: Sequence[InputFile], header: Sequence[str]) -> LoadRela
     compression = files[0].compression or "none"
     sql = (
         f"read_csv([{paths}], columns = {{{columns}}}, auto_detect = false, header = true, "
-        f"delim = {text_literal(DELIMITERS[files[0].format])}, quote = '\"', escape = '\"', nullstr = '', "
+        f"delim = {text_literal(files[0].delimiter)}, quote = '\"', escape = '\"', nullstr = '', "
         f"allow_quoted_nulls = false, strict_mode = true, max_line_size = 16777216, "
         f"compression = '{compression}')"
     )
@@ -170,7 +191,7 @@ class NumberedRecords:
                     block_size=max(_BLOCK, self.lines.longest + 1),
                 ),
                 parse_options=pa_csv.ParseOptions(
-                    delimiter=DELIMITERS[self.file.format],
+                    delimiter=self.file.delimiter,
                     newlines_in_values=True,
                     invalid_row_handler=skip,
                 ),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from icemigrate.errors import UsageError
-from icemigrate.table_data.input_files import InputFile, find_input_files, require_pyarrow
+from icemigrate.table_data.input_files import DataFormat, InputFile, find_input_files, require_pyarrow
 from icemigrate.table_data.json_rows import JsonSource
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
@@ -50,7 +50,9 @@ class FileSources:
             yield from source.numbered(db, target)
 
 
-def file_source(patterns: Sequence[str], db: LoadDatabase, data_format: str | None = None) -> RowSource:
+def file_source(
+    patterns: Sequence[str], db: LoadDatabase, data_format: DataFormat | None = None
+) -> RowSource:
     """The rows of files.
 
     :raises UsageError: a file is missing, or is not of its format.

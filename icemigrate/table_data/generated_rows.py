@@ -14,6 +14,7 @@ from icemigrate.metadata_engine.table_store import FileStore
 from icemigrate.system.file_writes import replacing_stream
 from icemigrate.table_data.bad_rows import BadRows
 from icemigrate.table_data.file_sources import file_source
+from icemigrate.table_data.input_files import DataFormat
 from icemigrate.table_data.insert_rows import insert_source
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
@@ -56,7 +57,7 @@ def insert_generated(session: TableSession, name: str, rows: RowRange, report: R
         work = _GeneratedFiles(load_target(load_for_rows(session, name)), rows, db, report)
         if work.target.spec.live or order_sql(work.target.order, work.target) is not None:
             paths = [str(path) for path in work.write()]
-            source = file_source(paths, db, "parquet")
+            source = file_source(paths, db, DataFormat("parquet"))
             inserted = insert_source(session, name, source, db, BadRows())
             assert inserted.snapshot_id is not None, "there is at least one row"
             size = sum(Path(path).stat().st_size for path in paths)

@@ -16,11 +16,15 @@ from typing import BinaryIO, cast
 
 from icemigrate.diagnostics import did_you_mean
 from icemigrate.errors import MissingExtra, UsageError, extra_hint, os_error_reason
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.metadata_engine.parquet_values import surrogate_problem
 from icemigrate.table_data.duckdb_problems import duckdb_problem
 
 DATA_FORMATS = ("csv", "tsv", "json", "parquet", "arrow")
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+"""The delimiter of each format of delimited text, if none is given."""
+DELIMITER_NAMES = {"tab": "\t", "\\t": "\t"}
+"""Names of delimiters that are hard to type."""
 _ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "json", ".ndjson": "json"},
     **{".parquet": "parquet", ".arrow": "arrow", ".arrows": "arrow", ".feather": "arrow", ".ipc": "arrow"},
@@ -39,12 +43,19 @@ class InputFile(Frozen):
     :param path: of the file that is read.
     :param format: one of :data:`DATA_FORMATS`.
     :param compression: ``gzip`` or ``zstd``; ``None`` without one.
+    :param given_delimiter: between the values of a line; ``None`` for that of the format.
     """
 
     shown: str
     path: Path
     format: str
     compression: str | None = None
+    given_delimiter: str | None = None
+
+    @property
+    def delimiter(self) -> str:
+        """Between the values of a line of a CSV or TSV file."""
+        return self.given_delimiter or DELIMITERS[self.format]
 
     @property
     def size(self) -> int:
@@ -100,8 +111,55 @@ def _opened(path: Path, compression: str | None) -> BinaryIO:
     return path.open("rb")
 
 
+class DataFormat(Frozen):
+    """What the user says of the format of files.
+
+    :param name: one of :data:`DATA_FORMATS`; ``None`` for that of each file's name.
+    :param delimiter: between the values of a line of CSV and TSV files; ``None`` for that of the format.
+    :param hint: what to do where the format of a file is not known.
+    """
+
+    name: str | None = None
+    delimiter: str | None = None
+    hint: str = f"give `--data-format` with one of {', '.join(DATA_FORMATS)}"
+
+    def of(self, name_format: str | None) -> str | None:
+        """The format of a file; ``None`` where it is not known.
+
+        :param name_format: that of its name; ``None`` for a name that shows none.
+        """
+        return self.name or name_format or (None if self.delimiter is None else "csv")
+
+    def require_delimited(self, file: InputFile) -> InputFile:
+        """The file with the delimiter.
+
+        :raises UsageError: its format has no delimiter.
+        """
+        if self.delimiter is None:
+            return file
+        if file.format not in DELIMITERS:
+            raise file.error(
+                f"a {file.format} file has no delimiter", "leave `--delimiter` out, which is for CSV and TSV"
+            )
+        return replace(file, given_delimiter=self.delimiter)
+
+
+def parse_delimiter(text: str) -> str:
+    """The delimiter that a text names: itself, or one of :data:`DELIMITER_NAMES`.
+
+    :raises UsageError: it cannot be one.
+    """
+    found = DELIMITER_NAMES.get(text.lower(), text)
+    if len(found) != 1 or not found.isascii() or found.isalnum() or found in '"\r\n\0':
+        raise UsageError(
+            f"`--delimiter`: `{text}` cannot be a delimiter",
+            "give one ASCII character in quotes, such as `';'` or `'|'`, or `tab`",
+        )
+    return found
+
+
 def find_input_files(
-    patterns: Sequence[str], folder: Path, data_format: str | None = None
+    patterns: Sequence[str], folder: Path, data_format: DataFormat | None = None
 ) -> tuple[InputFile, ...]:
     """The files of paths and patterns, in the order of their names.
 
@@ -110,6 +168,7 @@ def find_input_files(
     :param data_format: of all files; ``None`` for that of each name.
     :raises UsageError: a file is missing, empty, a folder, or of an unknown format.
     """
+    wanted = data_format or DataFormat()
     named = [
         (shown, path)
         for pattern in patterns
@@ -122,12 +181,11 @@ def find_input_files(
             again = f"`{shown}`" if seen[place] == shown else f"`{seen[place]}` and `{shown}`: the same file"
             raise UsageError(f"the data is given twice: {again}", "give each file once")
         seen[place] = shown
-    return tuple(
-        _standard_input(folder, data_format)
-        if path is _STDIN
-        else _readable(path, shown, folder, data_format)
+    files = (
+        _standard_input(folder, wanted) if path is _STDIN else _readable(path, shown, folder, wanted)
         for shown, path in named
     )
+    return tuple(map(wanted.require_delimited, files))
 
 
 def require_no_input(output: Path, patterns: Sequence[str]) -> None:
@@ -158,7 +216,7 @@ def _paths(pattern: str) -> Iterator[tuple[str, Path]]:
         yield name, Path(name)
 
 
-def _readable(path: Path, shown: str, folder: Path, data_format: str | None) -> InputFile:
+def _readable(path: Path, shown: str, folder: Path, wanted: DataFormat) -> InputFile:
     if not shown:
         raise UsageError("the name of a file of data is empty", "name a file, or `-` for standard input")
     if path.is_dir():
@@ -175,12 +233,9 @@ def _readable(path: Path, shown: str, folder: Path, data_format: str | None) -> 
     suffixes = [suffix.lower() for suffix in path.suffixes]
     compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     rest = suffixes[:-1] if compression else suffixes
-    known = data_format or (_ENDINGS.get(rest[-1]) if rest else None)
+    known = wanted.of(_ENDINGS.get(rest[-1]) if rest else None)
     if known is None:
-        raise UsageError(
-            f"the format of `{shown}` is not known from its name",
-            f"give `--data-format` with one of {', '.join(DATA_FORMATS)}",
-        )
+        raise UsageError(f"the format of `{shown}` is not known from its name", wanted.hint)
     target = path.absolute()
     try:
         if not path.is_file():  # a pipe, which can be read once
@@ -201,18 +256,16 @@ def _readable(path: Path, shown: str, folder: Path, data_format: str | None) -> 
     return _unpacked(InputFile(shown, target, known, compression), folder)
 
 
-def _standard_input(folder: Path, data_format: str | None) -> InputFile:
-    if data_format is None:
-        raise UsageError(
-            "standard input has no name that shows its format",
-            f"give `--data-format` with one of {', '.join(DATA_FORMATS)}",
-        )
+def _standard_input(folder: Path, wanted: DataFormat) -> InputFile:
+    known = wanted.of(None)
+    if known is None:
+        raise UsageError("standard input has no name that shows its format", wanted.hint)
     path = folder / "standard-input"
     with path.open("wb") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy, _PART)
     if not path.stat().st_size:
         raise UsageError("standard input is empty")
-    return InputFile("standard input", path, data_format)
+    return InputFile("standard input", path, known)
 
 
 def _unpacked(file: InputFile, folder: Path) -> InputFile:

@@ -9,6 +9,7 @@ from icemigrate.errors import ConflictError
 from icemigrate.frozen import Frozen
 from icemigrate.system.measured_activity import measured_activity
 from icemigrate.table_data.bad_rows import BadRows
+from icemigrate.table_data.input_files import DataFormat
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.parquet_output import BYTES, copy_to_table
@@ -52,15 +53,14 @@ def insert_files(
     session: TableSession,
     name: str,
     patterns: Sequence[str],
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
     *,
     keep_bad_rows: Callable[[BadRows], None] | None = None,
 ) -> InsertedRows:
     """Insert the rows of files.
 
     :param patterns: paths and patterns; ``-`` is standard input.
-    :param data_format: one of :data:`~icemigrate.table_data.input_files.DATA_FORMATS`; ``None`` for that of
-        each name.
+    :param data_format: of the files; ``None`` for that of each name.
     :param keep_bad_rows: called before the commit with the rows that do not fit, if there are some; they are
         left out then.  Where it raises, nothing is inserted.  ``None`` refuses the load.
     :raises UsageError: there is no such table or file, or a file has other columns.

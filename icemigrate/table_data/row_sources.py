@@ -13,7 +13,6 @@ from icemigrate.table_data.arrow_columns import readable_arrow, readable_schema
 from icemigrate.table_data.bad_rows import BadRow
 from icemigrate.table_data.csv_quotes import require_closed_quotes
 from icemigrate.table_data.csv_rows import (
-    DELIMITERS,
     NumberedRecords,
     fast_relation,
     read_header,
@@ -108,7 +107,7 @@ class CsvSource:
         """See :class:`RowSource`."""
         for file, header in self._headers.items():
             require_encoding(file)
-            lines = require_closed_quotes(file, DELIMITERS[file.format])
+            lines = require_closed_quotes(file)
             columns = {name: target.column(name) for name in header}
             records = NumberedRecords(file, header, columns, lines)
             relation = register(db, records.reader(), file.shown, tuple(columns.values()))

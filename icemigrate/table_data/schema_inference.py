@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from icemigrate.desired_state.arrow_schema import new_columns
+from icemigrate.diagnostics import format_count
 from icemigrate.errors import Mistakes, UsageError
 from icemigrate.frozen import replace
 from icemigrate.iceberg.schema import Schema
 from icemigrate.iceberg.schema_json import BadMetadata, schema_from_json
 from icemigrate.iceberg.type_text import MAX_PRECISION
-from icemigrate.iceberg.types import Primitive
-from icemigrate.table_data.csv_rows import fast_relation, read_header
+from icemigrate.iceberg.types import Field, Primitive
+from icemigrate.table_data.bad_rows import SHOWN_ROWS
+from icemigrate.table_data.csv_quotes import require_closed_quotes
+from icemigrate.table_data.csv_rows import NumberedRecords, fast_relation, read_header, require_encoding
 from icemigrate.table_data.duckdb_problems import duckdb_problem
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
 from icemigrate.table_data.input_files import InputFile
@@ -76,6 +79,11 @@ def schema_of_file(file: InputFile, db: LoadDatabase) -> Schema:
     raise file.error("columns are read from Parquet and CSV files", "give a schema as JSON or YAML")
 
 
+def has_rows(file: InputFile, db: LoadDatabase) -> bool:
+    """Whether a CSV file that :func:`schema_of_file` reads has more than its header."""
+    return bool(db.query(f"SELECT 1 FROM {fast_relation([file], read_header(file)).sql} LIMIT 1"))
+
+
 def _csv_schema(file: InputFile, db: LoadDatabase) -> Schema:
     import duckdb
 
@@ -89,8 +97,11 @@ def _csv_schema(file: InputFile, db: LoadDatabase) -> Schema:
     try:
         relation = db.connection.sql(f"SELECT * FROM {sniffed} LIMIT 0")
         found = relation.to_arrow_table().schema
+        # The search for types passes over rows with another number of values; a load refuses them.
+        db.query(f"SELECT count(*) FROM {sql}")
         return _that_loads(schema_from_arrow(_with_long_numbers(found, sql, db)), sql, db)
     except duckdb.Error as error:
+        _require_readable(file, header)
         reason = duckdb_problem(error).message
         raise file.error(f"its columns cannot be found: {reason}", "give a schema file") from error
 
@@ -109,6 +120,30 @@ def _that_loads(schema: Schema, sql: str, db: LoadDatabase) -> Schema:
     return Schema(
         tuple(replace(field, type=_TEXT) if field.id in unfit else field for field in schema.fields)
     )
+
+
+def _require_readable(file: InputFile, header: Sequence[str]) -> None:
+    """Check what DuckDB refuses in a CSV file, and does not say in a sentence.
+
+    :raises UsageError: the file is not UTF-8, or a quoted value does not end.
+    :raises Mistakes: rows have another number of values than the header.
+    """
+    require_encoding(file)
+    columns = {name: Field(number, name, Primitive("string")) for number, name in enumerate(header, 1)}
+    records = NumberedRecords(file, header, columns, require_closed_quotes(file))
+    for _ in records.reader():
+        pass
+    found = records.ragged
+    if found:
+        count = format_count(len(found), "row has", "rows have")
+        shown = f" (the first {SHOWN_ROWS} are shown)" if len(found) > SHOWN_ROWS else ""
+        error = Mistakes(
+            tuple(row.diagnostic for row in found[:SHOWN_ROWS]),
+            f"the columns of `{file.shown}` cannot be found: {count} another number of values than the header"
+            f"{shown}",
+        )
+        error.hint = "correct these rows, or check that `--delimiter` is the one of the file"
+        raise error
 
 
 def _with_long_numbers(schema: Any, sql: str, db: LoadDatabase) -> Any:

@@ -17,6 +17,7 @@ from icemigrate.iceberg.types import is_nested
 from icemigrate.system.measured_activity import ROWS, measured_activity
 from icemigrate.table_data.bad_rows import BadRows, shown_value
 from icemigrate.table_data.duckdb_session import quoted_identifier
+from icemigrate.table_data.input_files import DataFormat
 from icemigrate.table_data.load_database import LoadDatabase, open_load_database
 from icemigrate.table_data.load_target import LoadTarget, load_target
 from icemigrate.table_data.parquet_output import BYTES, NullInRequired, copy_to_table, write_parquet
@@ -87,7 +88,7 @@ def upsert_files(
     name: str,
     patterns: Sequence[str],
     on: Sequence[str],
-    data_format: str | None = None,
+    data_format: DataFormat | None = None,
     on_spark: NoteSpark = no_note,
 ) -> RowChangeOutcome:
     """Update or insert the rows of files; see :func:`upsert`."""

@@ -21,6 +21,7 @@ import pytest
 
 from icemigrate.errors import ExitCode, Mistakes, UsageError
 from icemigrate.metadata_engine.table_store import CommitConflict, CommitRefused, CommitStateUnknown
+from icemigrate.table_data.input_files import DataFormat
 from icemigrate.table_data.insert_rows import insert_data, insert_files
 from tests.support.written_tables import WrittenTables, _shared, written
 
@@ -456,7 +457,7 @@ def test_a_missing_file_and_a_folder_are_errors(written: WrittenTables) -> None:
 def test_standard_input(written: WrittenTables, monkeypatch: pytest.MonkeyPatch) -> None:
     table = written.create(ORDERS)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(CSV.encode())))
-    assert insert_files(written.session, table, ["-"], "csv").rows == 2
+    assert insert_files(written.session, table, ["-"], DataFormat("csv")).rows == 2
     assert written.rows(table) == ROWS
 
 
@@ -622,6 +623,6 @@ def test_no_file_stays_where_a_write_fails(written: WrittenTables, monkeypatch: 
 def test_a_header_alone_inserts_nothing(written: WrittenTables, capsys: pytest.CaptureFixture[str]) -> None:
     table = written.create(ORDERS)
     assert written.project.run("table", "insert", table, "--data", written.file("h.csv", "id\n")) == 0
-    assert capsys.readouterr().out == f"Inserted no rows into {table}.\n"
+    assert capsys.readouterr().out == f"Inserted no rows into {table}: the data has no rows.\n"
     assert Path(written.folder).exists()
     assert written.snapshots(table) == []
