@@ -5,12 +5,13 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from icemigrate.cli.option_types import OneOf
 from icemigrate.cli.options import help_option
 from icemigrate.cli.streams import write_stream
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 @help_option
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:

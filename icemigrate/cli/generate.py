@@ -7,15 +7,22 @@ from pathlib import Path
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.option_types import WholeNumber
 from icemigrate.cli.options import format_option, global_options
 
 
 @click.command("generate")
 @click.argument("table")
-@click.option("--rows", type=int, metavar="COUNT", required=True, help="How many rows to generate.")
+@click.option(
+    "--rows",
+    type=WholeNumber(example="1000"),
+    metavar="COUNT",
+    required=True,
+    help="How many rows to generate.",
+)
 @click.option(
     "--seed",
-    type=int,
+    type=WholeNumber(example="7"),
     metavar="NUMBER",
     default=0,
     show_default=True,
@@ -23,7 +30,7 @@ from icemigrate.cli.options import format_option, global_options
 )
 @click.option(
     "--first-row",
-    type=int,
+    type=WholeNumber(example="1000"),
     metavar="NUMBER",
     default=0,
     show_default=True,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
+from icemigrate.cli.option_types import OneOf
 from icemigrate.cli.options import checkpoint_option, format_option, global_options, log_argument
 from icemigrate.errors import ExitCode
 
@@ -79,14 +80,14 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 )
 @click.option(
     "--log-format",
-    type=click.Choice(["text", "json"]),
+    type=OneOf(["text", "json"]),
     default="text",
     help="How batches and problems are written to standard error: as text (the default), or as one JSON "
     "document on each line.",
 )
 @click.option(
     "--sink",
-    type=click.Choice(["parquet", "iceberg", "both"]),
+    type=OneOf(["parquet", "iceberg", "both"]),
     help="Where the rows go: loose Parquet files, the tables of the tenants, or both (default: `sink` of the "
     "project file, or `iceberg`). `tenant_sinks` of the project file has priority.",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.option_types import WholeNumber
 from icemigrate.cli.options import (
     checkpoint_option,
     format_option,
@@ -28,7 +29,7 @@ from icemigrate.errors import ExitCode
 )
 @click.option(
     "--limit",
-    type=click.IntRange(1, 1000),
+    type=WholeNumber(1, 1000, example="50"),
     metavar="N",
     default=50,
     help="How many columns the tables of a kind get at most (default: 50). The attributes of most tenants "

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.option_types import OneOf
 from icemigrate.cli.options import global_options
 from icemigrate.cli.streams import write_stream
 
@@ -16,7 +17,7 @@ from icemigrate.cli.streams import write_stream
 @click.argument("folder", type=click.Path(path_type=Path), default=Path(), required=False)
 @click.option(
     "--ci",
-    type=click.Choice(["github", "gitlab", "none"]),
+    type=OneOf(["github", "gitlab", "none"]),
     help="The code host whose CI checks changes (default: that of the Git remote `origin`; "
     "`github` without a remote).",
 )

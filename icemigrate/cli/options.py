@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.cli.option_types import OneOf
 from icemigrate.cli.outputs import OutputTarget, OutputType, require_writable_files
 from icemigrate.cli.streams import write_stream
 from icemigrate.errors import UsageError
@@ -53,7 +54,7 @@ checkpoint_option = click.option(
 print_file_option = click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
 apply_with_option = click.option(
     "--apply-with",
-    type=click.Choice(["spark", "metadata", "auto"]),
+    type=OneOf(["spark", "metadata", "auto"]),
     envvar="ICEMIGRATE_APPLY_WITH",
     help="Commit changes of metadata with Spark, in Python without Spark, or in Python with Spark for steps "
     "on rows and files (default: `apply_with` of the environment; without it, Spark runs the statements "
@@ -99,12 +100,15 @@ def refuse_repeated(
     """Refuse an option that takes one value and is given more than once: Click keeps only the last value.
 
     :returns: the parameters that the arguments give.
-    :raises click.UsageError: there is one.
+    :raises click.UsageError: there is one, or an option has no value, or a flag has one.
     """
     if ctx.resilient_parsing:
         return ()
     try:
         *_, order = command.make_parser(ctx).parse_args(list(args))
+    except click.BadOptionUsage as error:
+        error.ctx, error.cmd = ctx, command  # Click's parser leaves them out
+        raise
     except click.UsageError:
         return ()  # Click raises it again when it parses the arguments itself
     for param, times in Counter(order).items():

@@ -153,14 +153,35 @@ def usage_message(error: click.ClickException, args: Sequence[str]) -> str:
         written = _written(error.option_name, args)
         hint = option_hint(written, error.ctx.command)
         return f"`{error.ctx.command_path}` has no option `{written}`" + (f": {hint}" if hint else "")
-    if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option) and error.message:
-        return f"`{error.param.opts[-1]}`: {error.message}"
+    if isinstance(error, click.BadParameter) and error.param is not None and error.message:
+        return f"`{_shown_parameter(error.param)}`: {error.message}"
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
         return _missing_option(error.param, error.ctx, args)
-    if (extra := _EXTRA.match(message)) and (hint := _extra_hint(extra[1], error.ctx.command)):
+    if isinstance(error, click.MissingParameter) and error.param is not None:
+        return f"`{error.ctx.command_path}` needs the argument `{_shown_parameter(error.param)}`"
+    if isinstance(error, click.BadOptionUsage):
+        return _option_usage(error.option_name, error.ctx) or message
+    if extra := _EXTRA.match(message):
+        hint = _extra_hint(extra[1], error.ctx.command)
         more = "more " if any(isinstance(p, click.Argument) for p in error.ctx.command.params) else ""
-        return f"`{error.ctx.command_path}` takes no {more}argument, but got `{extra[1]}`: {hint}"
+        text = f"`{error.ctx.command_path}` takes no {more}argument, but got `{extra[1]}`"
+        return f"{text}: {hint or 'remove it, or put quotes around a value with spaces'}"
     return message
+
+
+def _shown_parameter(param: click.Parameter) -> str:
+    return param.opts[-1] if isinstance(param, click.Option) else str(param.metavar or param.name).upper()
+
+
+def _option_usage(name: str, ctx: click.Context) -> str | None:
+    """The message of an option without its value, or of a flag with one."""
+    options = (param for param in ctx.command.params if isinstance(param, click.Option))
+    option = next((one for one in options if name in (*one.opts, *one.secondary_opts)), None)
+    if option is None:
+        return None
+    if option.is_flag or option.count:
+        return f"`{name}` takes no value: write `{name}` alone"
+    return f"`{name}` needs a value: write `{name} {option.make_metavar(ctx)}`"
 
 
 def _missing_option(option: click.Option, ctx: click.Context, args: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.cli.option_types import OneOf
 from icemigrate.cli.outputs import OutputTarget
 from icemigrate.cli.streams import require_utf8_output, write_stream
 from icemigrate.diagnostics import format_count
@@ -40,7 +41,7 @@ def rows_options(command: _Command) -> _Command:
         click.option(
             "--format",
             "row_format",
-            type=click.Choice(["table", "csv", "json", "parquet", "text"]),
+            type=OneOf(["table", "csv", "json", "parquet", "text"]),
             help="Format of the rows (default: the extension of FILE; without FILE `table`, which shows "
             "at most 1,000 rows). `text` is the same as `table`.",
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.option_types import WholeNumber
 from icemigrate.cli.options import format_option, global_options
 from icemigrate.cli.table_options import column_names, snapshot_option, table_argument
 
@@ -27,7 +28,7 @@ from icemigrate.cli.table_options import column_names, snapshot_option, table_ar
 )
 @click.option(
     "--samples",
-    type=click.IntRange(0, 1_000),
+    type=WholeNumber(0, 1_000, example="5"),
     default=5,
     show_default=True,
     metavar="NUMBER",

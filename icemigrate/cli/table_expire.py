@@ -8,6 +8,7 @@ import click
 
 from icemigrate.cli.approval import ApprovalPrompt, show_changes
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
+from icemigrate.cli.option_types import DecimalNumber
 from icemigrate.cli.options import auto_approve_option, format_option, global_options
 from icemigrate.cli.streams import write_stream
 from icemigrate.cli.table_options import table_argument
@@ -20,7 +21,7 @@ _QUESTION = ApprovalPrompt("Expire these snapshots and delete their files?", "ex
 @table_argument
 @click.option(
     "--days",
-    type=float,
+    type=DecimalNumber("a number of days, such as `7` or `0.5`"),
     metavar="NUMBER",
     required=True,
     help="Expire snapshots that are older than so many days.",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from icemigrate.cli.invocation import InvocationOptions
+from icemigrate.cli.option_types import WholeNumber
 from icemigrate.errors import UsageError
 from icemigrate.iceberg.names import BadName, format_path
 from icemigrate.iceberg.option_names import (
@@ -25,17 +26,8 @@ table_argument = click.argument("name")
 """NAME, as migration files write it."""
 
 
-LARGEST_LIMIT = 10**18
-"""DuckDB counts rows with 64 bits."""
-
-
-def require_limit(_ctx: click.Context, _param: click.Parameter, value: int | None) -> int | None:
-    """A number of rows that DuckDB can count to, or wrong usage."""
-    if value is not None and value > LARGEST_LIMIT:
-        raise click.BadParameter(f"{value} is too large: write at most {LARGEST_LIMIT}")
-    return value
-
-
+ROWS = WholeNumber(0, 10**18, example="10")
+"""A number of rows: DuckDB counts them with 64 bits."""
 _QUOTING = "write a name with a separator in double quotes or backticks, and double a quote inside"
 
 
@@ -88,15 +80,15 @@ def column_assignments(
     return found
 
 
-def _limit(ctx: click.Context, param: click.Parameter, value: int) -> int | None:
-    return require_limit(ctx, param, value) or None
+def _limit(_ctx: click.Context, _param: click.Parameter, value: int) -> int | None:
+    return value or None
 
 
 def limit_option(what: str, default: int) -> Callable[[_Command], _Command]:
     """``--limit``, which is ``None`` for all."""
     return click.option(
         "--limit",
-        type=click.IntRange(min=0),
+        type=ROWS,
         default=default,
         show_default=True,
         metavar="NUMBER",

@@ -10,7 +10,7 @@ import click
 from icemigrate.cli.invocation import InvocationOptions, pass_settings
 from icemigrate.cli.options import global_options
 from icemigrate.cli.query_options import RowOutput, rows_options
-from icemigrate.cli.table_options import column_paths, require_limit, snapshot_option, table_argument
+from icemigrate.cli.table_options import ROWS, column_paths, snapshot_option, table_argument
 
 if TYPE_CHECKING:
     from icemigrate.table_data.table_points import ReadPoint
@@ -27,17 +27,16 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--limit",
-    type=click.IntRange(min=0),
+    type=ROWS,
     metavar="NUMBER",
-    callback=require_limit,
     help="Show at most so many rows.",
 )
 @snapshot_option("Read the rows of this snapshot")
 @click.option(
     "--timestamp",
     metavar="TIME",
-    help="Read the rows of the main branch at a time of ISO 8601, in UTC unless it has a zone; a "
-    "day is its 00:00.",
+    help="Read the rows of the main branch at a time, such as `2026-01-31` (its 00:00), `2026-01-31T12:00` "
+    "or `2026-01-31 12:00:00+01:00`; in UTC unless it has a zone.",
 )
 @click.option("--tag", metavar="NAME", help="Read the rows of a tag.")
 @click.option("--branch", metavar="NAME", help="Read the rows of a branch.")
@@ -79,5 +78,5 @@ def command(
 def _point(snapshot: str | None, timestamp: str | None, tag: str | None, branch: str | None) -> ReadPoint:
     from icemigrate.table_data.table_points import ReadPoint, parse_timestamp
 
-    at = None if timestamp is None else parse_timestamp(timestamp)
+    at = None if timestamp is None else parse_timestamp(timestamp, "--timestamp")
     return ReadPoint(snapshot=snapshot, timestamp=at, tag=tag, branch=branch)

@@ -68,6 +68,7 @@ def test_help_imports_no_command(capsys: pytest.CaptureFixture[str]) -> None:
         "icemigrate.cli.invocation",
         "icemigrate.cli.group",
         "icemigrate.cli.exit",
+        "icemigrate.cli.option_types",
         "icemigrate.cli.options",
         "icemigrate.cli.outputs",
         "icemigrate.cli.streams",

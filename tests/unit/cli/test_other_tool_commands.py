@@ -94,9 +94,13 @@ def test_what_is_meant(args: str, hint: str, capsys: pytest.CaptureFixture[str])
         ("unpack", "there is no command `unpack`"),
         ("maintenance", "there is no command `maintenance`"),
         ("rollback --discard-data", "`icemigrate rollback` has no option `--discard-data`"),
-        ("rollback somewhere", "Got unexpected extra argument (somewhere)"),
+        (
+            "rollback somewhere",
+            "`icemigrate rollback` takes no argument, but got `somewhere`: remove it, or put quotes around a "
+            "value with spaces",
+        ),
         ("check --jsn", "`icemigrate check` has no option `--jsn`"),
-        ("new", "Missing argument 'DESCRIPTION'."),
+        ("new", "`icemigrate new` needs the argument `DESCRIPTION`"),
         (
             "apply --lock-timeout 5sec",
             "`--lock-timeout`: `5sec` is not a time to wait: write seconds, such as `30`, or a number and a "

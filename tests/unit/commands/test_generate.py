@@ -91,7 +91,11 @@ def test_a_table_that_is_only_declared(orders: TableProject, capsys: pytest.Capt
         (["sales.orders", "--rows", "1", "--insert", "-o", "x"], "`--insert` writes no file", ExitCode.USAGE),
         (["sales.blobs", "--rows", "1", "--insert"], "for which there is no test data", ExitCode.ERROR),
         (["sales.order", "--rows", "1"], "did you mean `sales.orders`?", ExitCode.USAGE),
-        (["sales.orders", "--rows", "many"], "'many' is not a valid integer", ExitCode.USAGE),
+        (
+            ["sales.orders", "--rows", "many"],
+            "`--rows`: `many` is not a whole number: write a whole number, such as `1000`",
+            ExitCode.USAGE,
+        ),
         (["sales.orders", "--rows", "1", "-o", "no/such/x.parquet"], "cannot be written", ExitCode.ERROR),
         (["sales.orders", "--rows", "1", "-o", "."], "`.` cannot be written: is a directory", ExitCode.ERROR),
         (
