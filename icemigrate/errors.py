@@ -21,7 +21,8 @@ class ExitCode(IntEnum):
     OK = 0
     """The command did everything, or there was nothing to do."""
     ERROR = 1
-    """An error: the command stopped there; or some tables could not be read, and all others were."""
+    """An error: the command stopped there, for example because a file could not be written; or some tables
+    could not be read, and all others were."""
     CHANGES = 2
     """There is something to apply or to roll back (only with ``--detailed-exitcode``)."""
     FINDINGS = 3
@@ -31,7 +32,8 @@ class ExitCode(IntEnum):
     LOCKED = 5
     """Another process holds the project's lock."""
     USAGE = 64
-    """Wrong command-line arguments (``EX_USAGE`` of sysexits.h)."""
+    """Wrong command-line arguments, also a file to read that is missing, a folder, or not readable
+    (``EX_USAGE`` of sysexits.h)."""
     INTERRUPTED = 130
     """Stopped by Ctrl-C (128 plus the number of ``SIGINT``)."""
     TERMINATED = 143

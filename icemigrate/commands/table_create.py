@@ -7,7 +7,7 @@ from pathlib import Path
 
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_valid_files
-from icemigrate.errors import UsageError, os_error_reason
+from icemigrate.errors import UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.metadata_parts import current_schema
 from icemigrate.iceberg.names import TableName
@@ -17,7 +17,7 @@ from icemigrate.iceberg.type_text import format_type
 from icemigrate.project import Project
 from icemigrate.results.write_results import CreatedColumn, CreateTableResult
 from icemigrate.system.file_reads import open_named
-from icemigrate.table_data.input_files import DataFormat, find_input_files
+from icemigrate.table_data.input_files import DataFormat, find_input_files, require_file, unreadable_file
 from icemigrate.table_data.load_database import open_load_database
 from icemigrate.table_data.new_table import (
     create_declared,
@@ -132,13 +132,14 @@ def _with_version(declared: TableName, schema: Schema) -> Table:
 
 
 def _text(path: Path) -> str:
+    require_file(path)
     try:
         with open_named(path) as stream:
             return stream.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"the file `{path}` is not UTF-8", "convert it to UTF-8") from error
     except OSError as error:
-        raise UsageError(f"the file `{path}` cannot be read: {os_error_reason(error)}") from error
+        raise unreadable_file(str(path), error) from error
 
 
 def _schema_json(text: str) -> object | None:

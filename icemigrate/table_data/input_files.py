@@ -6,6 +6,7 @@ import glob
 import gzip
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -193,11 +194,11 @@ def require_no_input(output: Path, patterns: Sequence[str]) -> None:
 
     :raises UsageError: it is one of them, also by another name.
     """
-    if not output.is_file():
+    if not os.path.isfile(output):  # noqa: PTH113 (false for a name that is too long, as the write reports)
         return
     for pattern in patterns:
         for shown, path in [("standard input", Path("/dev/stdin"))] if pattern == "-" else _paths(pattern):
-            if path.exists() and path.samefile(output):
+            if _status(path, shown) is not None and path.samefile(output):
                 raise UsageError(
                     f"the output `{output}` is also a file of data ({shown})", "write to another file"
                 )
@@ -205,7 +206,8 @@ def require_no_input(output: Path, patterns: Sequence[str]) -> None:
 
 def _paths(pattern: str) -> Iterator[tuple[str, Path]]:
     path = Path(pattern)
-    if path.exists() or not any(character in pattern for character in _PATTERN_CHARACTERS):
+    is_pattern = any(character in pattern for character in _PATTERN_CHARACTERS)
+    if not is_pattern or _status(path, pattern) is not None:
         yield pattern, path
         return
     found = glob.glob(pattern, recursive=True)  # noqa: PTH207 (a path may be absolute)
@@ -216,20 +218,61 @@ def _paths(pattern: str) -> Iterator[tuple[str, Path]]:
         yield name, Path(name)
 
 
+def _status(path: Path, shown: str) -> os.stat_result | None:
+    """The status of a file, or of the file that a link leads to; ``None`` where there is none.
+
+    :raises UsageError: it cannot be found out: a folder above may not be read, or the name is too long.
+    """
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise unreadable_file(shown, error) from error
+
+
+def unreadable_file(shown: str, error: OSError) -> UsageError:
+    """The error of a file that the user named, and that cannot be opened."""
+    hint = "run the command as a user who may read it" if isinstance(error, PermissionError) else None
+    return UsageError(
+        f"the file `{shown}` cannot be read: {os_error_reason(error)}", hint or "check the path"
+    )
+
+
+def _missing_file(path: Path, shown: str) -> UsageError:
+    there = list[str]()
+    with suppress(OSError):
+        if path.is_symlink():
+            return UsageError(
+                f"`{shown}` is a link that leads to no file", "name another file, or repair the link"
+            )
+        there = [one.name for one in path.parent.iterdir()]
+    hint = did_you_mean(path.name, there) or "check the path: it begins in the current folder, or with `/`"
+    return UsageError(f"there is no file `{shown}`", hint)
+
+
+def require_file(path: Path) -> None:
+    """Check that there is a file that the user named.
+
+    :raises UsageError: there is none, or it is a folder.
+    """
+    status = _status(path, str(path))
+    if status is None:
+        raise _missing_file(path, str(path))
+    if stat.S_ISDIR(status.st_mode):
+        raise UsageError(f"`{path}` is a folder", "name a file")
+
+
 def _readable(path: Path, shown: str, folder: Path, wanted: DataFormat) -> InputFile:
     if not shown:
         raise UsageError("the name of a file of data is empty", "name a file, or `-` for standard input")
-    if path.is_dir():
+    status = _status(path, shown)
+    if status is None:
+        raise _missing_file(path, shown)
+    if stat.S_ISDIR(status.st_mode):
         raise UsageError(
             f"`{shown}` is a folder", f"name its files, for example `{shown.rstrip('/')}/*.parquet`"
         )
-    if path.is_symlink() and not path.exists():
-        raise UsageError(
-            f"`{shown}` is a link that leads to no file", "name another file, or repair the link"
-        )
-    if not path.exists():
-        there = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise UsageError(f"there is no file `{shown}`", did_you_mean(path.name, there))
     suffixes = [suffix.lower() for suffix in path.suffixes]
     compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
     rest = suffixes[:-1] if compression else suffixes
@@ -238,7 +281,7 @@ def _readable(path: Path, shown: str, folder: Path, wanted: DataFormat) -> Input
         raise UsageError(f"the format of `{shown}` is not known from its name", wanted.hint)
     target = path.absolute()
     try:
-        if not path.is_file():  # a pipe, which can be read once
+        if not stat.S_ISREG(status.st_mode):  # a pipe, which can be read once
             target = folder / f"input-{len(list(folder.iterdir()))}{''.join(suffixes)}"
             with path.open("rb") as stream, target.open("wb") as copy:
                 shutil.copyfileobj(stream, copy, _PART)
@@ -246,7 +289,7 @@ def _readable(path: Path, shown: str, folder: Path, wanted: DataFormat) -> Input
             if not stream.read(1):
                 raise UsageError(f"the file `{shown}` is empty", "a file of data has at least a header")
     except OSError as error:
-        raise UsageError(f"the file `{shown}` cannot be read: {os_error_reason(error)}") from error
+        raise unreadable_file(shown, error) from error
     has_pattern = any(character in str(target) for character in "*?[]{}")
     if has_pattern or surrogate_problem(str(target)) is not None:
         # DuckDB takes such a name for a pattern, or does not take it at all.
