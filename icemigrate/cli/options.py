@@ -107,7 +107,7 @@ def refuse_repeated(
     try:
         *_, order = command.make_parser(ctx).parse_args(list(args))
     except click.BadOptionUsage as error:
-        error.ctx, error.cmd = ctx, command  # Click's parser leaves them out
+        error.ctx = ctx  # Click's parser leaves it out
         raise
     except click.UsageError:
         return ()  # Click raises it again when it parses the arguments itself
