@@ -28,15 +28,15 @@ def rows_options(command: _Command) -> _Command:
         click.option(
             "--explain",
             is_flag=True,
-            help="Run the query, and show instead of its rows which reader reads each table and why, and how "
-            "many files partitions and statistics skip.",
+            help="Run the query, and show no rows, but which reader reads each table and why, and how many "
+            "files are skipped because of partitions and statistics.",
         ),
         click.option(
             "-o",
             "--output",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Write the rows to a file; an existing one is replaced when all rows are there.",
+            help="Write the rows to a file; an existing file is replaced after all rows are written.",
         ),
         click.option(
             "--format",
@@ -67,7 +67,7 @@ class RowOutput:
         self._settings, self._output, self._explain = settings, output, explain
         if explain and (output is not None or row_format not in (None, "table", "json")):
             raise UsageError(
-                "`--explain` shows no rows, so that no file is written",
+                "`--explain` shows no rows, so there is nothing to write to a file",
                 "omit `-o`, and use the format table or json",
             )
         self._format = chosen_format(row_format, output)
@@ -91,7 +91,7 @@ class RowOutput:
             text = rows_text(shown.names, shown.rows, shown.numeric, settings.style(sys.stdout))
             write_stream(text, is_rendered=True)
             counted = format_count(len(shown.rows), "row")
-            more = "; there are more: use `--format csv`, or a limit" if shown.has_more else ""
+            more = "; there are more: `--format csv` shows all" if shown.has_more else ""
             settings.show_step(f"{counted}{more}")
             return
         # A terminal gets hidden characters as escapes, another program gets them as they are.

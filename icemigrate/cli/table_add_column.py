@@ -20,10 +20,17 @@ if TYPE_CHECKING:
 @click.argument("column", callback=column_path)
 @click.argument("type_", metavar="TYPE")
 @click.option("--doc", metavar="TEXT", help="The description of the column.")
-@click.option("--required", "is_required", is_flag=True, help="Every row has a value; needs `--default`.")
+@click.option(
+    "--required",
+    "is_required",
+    is_flag=True,
+    help="Every row has a value. In a table with rows it needs `--default`, and so format version 3.",
+)
 @click.option("--default", metavar="VALUE", help="The value of older rows, and of new rows without one.")
-@click.option("--after", metavar="COLUMN", callback=column_path, help="Put it directly after this column.")
-@click.option("--first", "is_first", is_flag=True, help="Put it first.")
+@click.option(
+    "--after", metavar="COLUMN", callback=column_path, help="Put the new column directly after this one."
+)
+@click.option("--first", "is_first", is_flag=True, help="Put the new column first.")
 @column_change_options
 @pass_settings
 def command(

@@ -20,7 +20,7 @@ from icemigrate.cli.table_options import column_names, snapshot_option, table_ar
     "--key",
     metavar="COLUMNS",
     callback=column_names,
-    help="Columns that identify a row, with commas between them: then changed rows are found.",
+    help="Columns that identify a row, separated by commas. With them, changed rows are found.",
 )
 @click.option("--no-rows", is_flag=True, help="Compare schemas and files only; reads no data file.")
 @click.option(
@@ -32,7 +32,7 @@ from icemigrate.cli.table_options import column_names, snapshot_option, table_ar
     default=5,
     show_default=True,
     metavar="NUMBER",
-    help="Show so many rows of each change.",
+    help="How many rows of each change to show at most.",
 )
 @format_option("text", "json")
 @global_options

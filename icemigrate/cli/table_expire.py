@@ -24,7 +24,7 @@ _QUESTION = ApprovalPrompt("Expire these snapshots and delete their files?", "ex
     type=DecimalNumber("a number of days, such as `7` or `0.5`"),
     metavar="NUMBER",
     required=True,
-    help="Expire snapshots that are older than so many days.",
+    help="Expire snapshots that are older than this number of days.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
 @auto_approve_option

@@ -36,7 +36,7 @@ def _read(param: click.Parameter, parse: Callable[[str], _Value], text: str) -> 
         return parse(text)
     except BadName as error:
         where = param.opts[0] if isinstance(param, click.Option) else str(param.metavar or param.name).upper()
-        hint = _QUOTING if '"' in text or "`" in text else "write a name there"
+        hint = _QUOTING if '"' in text or "`" in text else "write the name of a column there"
         raise UsageError(f"`{where}`: {error}", hint) from error
 
 
@@ -93,7 +93,7 @@ def limit_option(what: str, default: int) -> Callable[[_Command], _Command]:
         show_default=True,
         metavar="NUMBER",
         callback=_limit,
-        help=f"Show at most so many {what}; `0` for all.",
+        help=f"How many {what} to show at most; `0` for all.",
     )
 
 

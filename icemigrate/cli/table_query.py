@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "--limit",
     type=ROWS,
     metavar="NUMBER",
-    help="Show at most so many rows.",
+    help="How many rows to show at most.",
 )
 @snapshot_option("Read the rows of this snapshot")
 @click.option(

@@ -13,7 +13,7 @@ from icemigrate.cli.streams import write_stream
 from icemigrate.cli.table_options import snapshot_option, table_argument
 from icemigrate.errors import ExitCode
 
-_QUESTION = ApprovalPrompt("Set the main branch of this table?", "sets it")
+_QUESTION = ApprovalPrompt("Roll this table back?", "rolls it back")
 
 
 @click.command("rollback")

@@ -204,7 +204,7 @@ def _plan(session: EnvironmentSession, request: ColumnChanges, is_recorded: bool
     try:
         planned = inputs.plan(frozenset())
     except Mistakes as error:
-        errors = [replace(found, place=None) for found in errors_of(error.diagnostics)]
+        errors = [_of_a_manual_change(found) for found in errors_of(error.diagnostics)]
         raise mistaken(request, errors) from None
     migrations = tuple(_altering(m, request) for m in planned.plan.migrations)
     plan = replace(
@@ -214,6 +214,20 @@ def _plan(session: EnvironmentSession, request: ColumnChanges, is_recorded: bool
         base=history.state,
     )
     return replace(planned, plan=plan, diagnostics=tuple(_diagnostics(planned, plan)))
+
+
+def _of_a_manual_change(found: Diagnostic) -> Diagnostic:
+    """A problem without its position, because there is no file, and with what to do without a file."""
+    if found.code == "required-not-in-every-file":
+        message = found.message.replace(" in this migration", "")
+        return replace(found, place=None, message=message, hint=_REQUIRE_LATER)
+    return replace(found, place=None)
+
+
+_REQUIRE_LATER = (
+    "add the column without `--required` (`required` in Python); a migration file can require it after all "
+    "files are rewritten"
+)
 
 
 def _altering(migration: MigrationPlan, request: ColumnChanges) -> MigrationPlan:
@@ -235,7 +249,7 @@ def _diagnostics(planned: PlanResult, plan: Plan) -> Iterator[Diagnostic]:
     """The problems of the plan without positions, because there is no file."""
     for found in planned.diagnostics:
         if found.code != MISSING_CONSENT:
-            yield replace(found, place=None)
+            yield _of_a_manual_change(found)
     for table in (table for migration in plan.migrations for table in migration.tables):
         for step in table.rows:
             yield Diagnostic(

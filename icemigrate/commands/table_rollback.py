@@ -34,7 +34,7 @@ def table_rollback(
         current = plan_rollback_of_table(tables.load(plan.table), plan.after.snapshot_id)
         if current.before != plan.before:
             raise ConflictError(
-                f"another writer has moved main of table `{plan.table}` since it was shown",
+                f"another client moved the main branch of table `{plan.table}` after the plan was shown",
                 "run the command again",
             )
         return rollback_table(tables, plan.table, plan.after.snapshot_id)

@@ -46,7 +46,7 @@ def read_header(file: InputFile) -> tuple[str, ...]:
     except csv.Error as error:
         raise file.error(f"its header cannot be read: {error}") from error
     if header is None:
-        raise file.error("it has no header", "the first line has the names of the columns")
+        raise file.error("it has no header", "write the names of the columns in the first line")
     if len(header) == 1 and file.given_delimiter is None and not text.lstrip().startswith('"'):
         _require_delimiter(file, header[0])
     _require_names(file, header)

@@ -196,7 +196,7 @@ def open_table_query(
     if limit is not None and limit < 0:
         raise UsageError(f"the limit {limit} is negative", "give the largest number of rows")
     schema = _schema(table, point)
-    selected = _selected(table, schema, columns)
+    selected = _selected(table, schema, columns, at)
     parts = (*table.declared.namespace, table.declared.name)
     before = f"SELECT {selected} FROM "
     text = before + ".".join(map(quoted_identifier, parts))
@@ -249,7 +249,7 @@ def _schema(table: CurrentTable, point: ResolvedPoint) -> Schema:
     return schema_from_json(next(s for s in schemas if s["schema-id"] == point.schema_id))
 
 
-def _selected(table: CurrentTable, schema: Schema, columns: Sequence[str]) -> str:
+def _selected(table: CurrentTable, schema: Schema, columns: Sequence[str], at: ReadPoint) -> str:
     """The columns of a SELECT."""
     from icemigrate.iceberg.names import BadName, parse_path
 
@@ -266,7 +266,8 @@ def _selected(table: CurrentTable, schema: Schema, columns: Sequence[str]) -> st
             hint = did_you_mean(text, known) or "its columns are " + ", ".join(
                 f"`{format_path((f.name,))}`" for f in schema.fields
             )
-            raise UsageError(f"table `{table.declared}` has no column `{text}` at this point", hint)
+            when = "" if at == CURRENT else " in the state that is read"
+            raise UsageError(f"table `{table.declared}` has no column `{text}`{when}", hint)
         if path in found:
             raise UsageError(f"column `{text}` is given twice", "give each column once")
         found.append(path)

@@ -170,7 +170,7 @@ def _require_row_count(
     after, expected = count_rows(db, written), before - deleted
     if after != expected:
         raise UsageError(
-            f"an expression makes {after} rows of {expected} rows; the table is not changed",
+            f"an expression gives {after} rows for {expected} rows; the table is not changed",
             "write an expression with one value for each row",
         )
 

@@ -119,7 +119,7 @@ def expire_snapshots(
     plan = plan_expiry(tables, table, older_than_days, at)
     if shown is not None and not set(plan.expired) <= set(shown.expired):
         raise IcemigrateError(
-            f"more snapshots of table `{name}` would expire than were shown", "run it again"
+            f"more snapshots of table `{name}` would expire than were shown", "run the command again"
         )
     if dry_run or plan.is_empty:
         return plan

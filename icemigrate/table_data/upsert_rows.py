@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-from icemigrate.diagnostics import format_count
+from icemigrate.diagnostics import did_you_mean, format_count
 from icemigrate.errors import ConflictError, UsageError
 from icemigrate.frozen import Frozen, replace
 from icemigrate.iceberg.table_properties import MERGE_MODE
@@ -155,7 +155,10 @@ def _staged(db: LoadDatabase, target: LoadTarget, source: RowSource, on: Sequenc
         raise UsageError("there is no key", "give the columns that identify a row with `--on`")
     for key in on:
         if is_nested(target.column(key).type):
-            raise UsageError(f"column `{key}` of table `{target.name}` is no key: it has parts")
+            raise UsageError(
+                f"column `{key}` of table `{target.name}` is a struct, a list or a map, and cannot be a key",
+                "give other columns that identify a row with `--on`",
+            )
     name = f"staged_{uuid4().hex}"
     columns = ", ".join(_name(column.name) for column in target.columns)
     db.run(f"CREATE TEMP TABLE {name} AS SELECT {columns} FROM {_empty(target)} WHERE false")
@@ -179,7 +182,10 @@ def _staged(db: LoadDatabase, target: LoadTarget, source: RowSource, on: Sequenc
     ((count,),) = db.query(f"SELECT count(*) FROM {name}")
     for key in on if count or given else ():
         if key not in given:
-            raise UsageError(f"the data has no column `{key}`, which `--on` names")
+            raise UsageError(
+                f"the data has no column `{key}`, which `--on` names",
+                did_you_mean(key, given) or f"its columns are {', '.join(f'`{n}`' for n in sorted(given))}",
+            )
     values = tuple(c.name for c in target.columns if c.name in given and c.name not in on)
     staged = StagedRows(name, tuple(on), values)
     _require_keys(db, staged)

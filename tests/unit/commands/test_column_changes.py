@@ -70,6 +70,20 @@ def test_a_refused_change_is_one_message(orders: TableProject, capsys: pytest.Ca
     )
 
 
+def test_a_required_column_without_a_default_gets_a_hint_for_a_command(
+    orders: TableProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = orders.folder / "rows.csv"
+    rows.write_text("id\n1\n", encoding="utf-8")
+    assert orders.run("table", "insert", "sales.orders", "--data", str(rows)) == ExitCode.OK
+    capsys.readouterr()
+    assert orders.run("table", "add-column", "sales.orders", "x", "int", "--required") == ExitCode.FINDINGS
+    shown = capsys.readouterr().err
+    assert "`x` cannot become required: existing files do not contain it" in shown
+    assert "add the column without `--required`" in shown
+    assert "required: false" not in shown
+
+
 def test_a_path_leads_into_a_struct(tmp_path: Any) -> None:
     nested = TableProject.create(tmp_path, ORDERS, NESTED)
     assert nested.run("table", "add-column", "sales.orders", "address.street", "string", "--first") == 0

@@ -111,7 +111,7 @@ def test_a_table_for_people_has_at_most_a_thousand_rows(
 ) -> None:
     _, out, err = run(capsys, sales, "sql", "SELECT range AS n FROM range(1001)")
     assert len(out.splitlines()) == 1 + 1000
-    assert err == "1,000 rows; there are more: use `--format csv`, or a limit\n"
+    assert err == "1,000 rows; there are more: `--format csv` shows all\n"
     assert len(run(capsys, sales, "sql", "FROM range(1001)", "--format", "csv")[1].splitlines()) == 1002
 
 
@@ -237,6 +237,15 @@ def test_a_time_that_no_calendar_has_keeps_its_text() -> None:
     assert first == "1970-01-01T00:00:00.000000"
     assert last == str(array.cast(pa.string())[1])
     assert "valueT" not in last
+
+
+def test_only_an_earlier_state_is_named_where_a_column_is_missing(
+    sales: TableProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, _, err = run(capsys, sales, "query", "sales.orders", "--columns", "foo")
+    assert "error: table `sales.orders` has no column `foo`\n" in err
+    _, _, err = run(capsys, sales, "query", "sales.orders", "--columns", "foo", "--tag", "t1")
+    assert "error: table `sales.orders` has no column `foo` in the state that is read\n" in err
 
 
 @pytest.mark.parametrize("command", ["query", "files"])

@@ -200,7 +200,7 @@ def test_new_files_with_another_number_of_rows_are_not_committed(
     insert_data(written.session, name, [{"id": 1, "city": "Rome"}] * 3)
     monkeypatch.setattr(row_changes, "parse_new_value", lambda text, *_args: RowExpression(text, "INTEGER"))
     before = written.data_files(name)
-    with pytest.raises(UsageError, match=f"an expression makes {rows} rows of 3 rows"):
+    with pytest.raises(UsageError, match=f"an expression gives {rows} rows for 3 rows"):
         update_data(written.session, name, {"id": text}, "true")
     assert (ids(written, name), written.data_files(name)) == ([1, 1, 1], before)
 
