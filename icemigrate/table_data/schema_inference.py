@@ -138,7 +138,7 @@ def _require_readable(file: InputFile, header: Sequence[str]) -> None:
         count = format_count(len(found), "row has", "rows have")
         shown = f" (the first {SHOWN_ROWS} are shown)" if len(found) > SHOWN_ROWS else ""
         error = Mistakes(
-            tuple(row.diagnostic for row in found[:SHOWN_ROWS]),
+            tuple(one for row in found[:SHOWN_ROWS] for one in row.diagnostics),
             f"the columns of `{file.shown}` cannot be found: {count} another number of values than the header"
             f"{shown}",
         )
