@@ -218,7 +218,7 @@ def test_data_that_is_given_twice_is_an_error(
     written.file("a.csv", "id\n1\n")
     monkeypatch.chdir(written.folder)
     with pytest.raises(UsageError, match="the data is given twice"):
-        insert_files(written.session, table, names, "csv")
+        insert_files(written.session, table, names, DataFormat("csv"))
     assert written.snapshots(table) == []
 
 
@@ -229,7 +229,7 @@ def test_a_named_pipe_is_read_once(written: WrittenTables, data_format: str, con
     os.mkfifo(path)
     writer = Thread(target=path.write_bytes, args=(content,), daemon=True)
     writer.start()
-    assert insert_files(written.session, table, [str(path)], data_format).rows == 2
+    assert insert_files(written.session, table, [str(path)], DataFormat(data_format)).rows == 2
     writer.join(10)
     assert written.rows(table) == ROWS
 
