@@ -94,6 +94,11 @@ def exit_codes_page() -> str:
         "If several codes apply, the problem that you must fix first decides: `plan` exits with "
         f"{ExitCode.FINDINGS.value} if a file must be changed, and with {ExitCode.CONFLICT.value} if only "
         "the catalog has a problem.\n\n"
+        f"What only waits is no error: `status` and `ingest status` exit with {ExitCode.OK.value} also for "
+        "pending migrations, for tenants or other new values of a list to which `apply` extends migrations, "
+        "and for entries of a log, with or without a problem of their table. `plan --detailed-exitcode` "
+        f"exits with {ExitCode.CHANGES.value} for pending migrations and for new values. `ingest` exits with "
+        f"{ExitCode.ERROR.value} if entries of tables with a problem stay in the log.\n\n"
         "With `--format json` an error is also written to standard output, in the form of "
         "[`schemas/error.schema.json`](../schemas/error.schema.json). Its `exit_code` is the exit code.\n"
     )

@@ -12,7 +12,13 @@ import click
 
 from icemigrate.cli.invocation import InvocationOptions, SparkStartNotice, pass_settings
 from icemigrate.cli.option_types import OneOf
-from icemigrate.cli.options import checkpoint_option, format_option, global_options, log_argument
+from icemigrate.cli.options import (
+    checkpoint_option,
+    format_option,
+    global_options,
+    log_argument,
+    sources_option,
+)
 from icemigrate.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -33,14 +39,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) ->
 
 @click.command("ingest")
 @log_argument
-@click.option(
-    "--from",
-    "sources",
-    multiple=True,
-    metavar="ADDRESS",
-    help="Files of the OpenTelemetry Collector (`file:otel/traces.json?tenant=acme`) or topics of Kafka "
-    "(`kafka://broker:9092/otlp_spans?kind=traces`). Repeatable (default: `from` of the project file).",
-)
+@sources_option
 @click.option(
     "--table",
     "tables",

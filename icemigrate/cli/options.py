@@ -51,6 +51,14 @@ checkpoint_option = click.option(
     metavar="FOLDER",
     help="Where the progress is kept (default: `checkpoint` of the project file, or in the log).",
 )
+sources_option = click.option(
+    "--from",
+    "sources",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Files of the OpenTelemetry Collector (`file:otel/traces.json?tenant=acme`) or topics of Kafka "
+    "(`kafka://broker:9092/otlp_spans?kind=traces`). Repeatable (default: `from` of the project file).",
+)
 print_file_option = click.option("--dry-run", is_flag=True, help="Print the file instead of writing it.")
 apply_with_option = click.option(
     "--apply-with",

@@ -29,7 +29,7 @@ from icemigrate.project import Project, choose_environment, storage_properties
 from icemigrate.project.listen_address import parse_listen_address
 from icemigrate.project.project_values import PipelineSettings
 from icemigrate.project.sink_choice import SinkChoice, SinkKind, parse_parquet_folder
-from icemigrate.project.telemetry_sources import FileSource, KafkaSource, parse_sources
+from icemigrate.project.telemetry_sources import FileSource, KafkaSource, TelemetrySource, parse_sources
 from icemigrate.project.tenant_tables import TenantTables, log_of, may_be_equal, tenant_tables
 from icemigrate.results.ingest_results import IngestResult
 from icemigrate.results.ingest_status_results import UnfilledColumns
@@ -37,7 +37,7 @@ from icemigrate.table_data.load_target import load_target
 from icemigrate.table_data.new_table import create_table
 from icemigrate.table_data.table_session import TableSession, open_tables
 from icemigrate.wal.entries import EntryKind
-from icemigrate.wal.log_folder import LogError, create_folder
+from icemigrate.wal.log_folder import LogError, create_folder, require_log
 from icemigrate.wal.log_lock import lock_log
 from icemigrate.wal.storage_path import AnyPath, StoragePath, open_path
 
@@ -104,6 +104,7 @@ def ingest_log(
         reports.batch_done(batch)
         on_batch(batch)
 
+    require_log(settings.log)
     if settings.sources or settings.kafka:
         _create_log(settings.log)
     with (
@@ -155,7 +156,7 @@ def ingest_settings(
     quarantine = _quarantine(request.quarantine or given.quarantine, tables)
     retention_s = None if given.retention is None else given.retention.total_seconds()
     log, checkpoint = log_of(given, request.log, request.checkpoint, lambda: storage_of(project, environment))
-    sources = parse_sources(request.sources, Path.cwd()) or parse_sources(given.sources, project.root)
+    sources = _sources(project, request.sources)
     kafka = tuple(one for one in sources if isinstance(one, KafkaSource))
     if kafka and isinstance(log, StoragePath):
         raise UsageError(
@@ -175,6 +176,18 @@ def ingest_settings(
         trigger=_batch_trigger(given),
         observed=frozenset(map(EntryKind, given.column_kinds)),
     )
+
+
+def _sources(project: Project, written: tuple[str, ...]) -> tuple[TelemetrySource, ...]:
+    return parse_sources(written, Path.cwd()) or parse_sources(project.pipeline.sources, project.root)
+
+
+def file_sources(project: Project, written: tuple[str, ...]) -> tuple[FileSource, ...]:
+    """The files of the Collector of some addresses, or of the project file where there are none.
+
+    :raises UsageError: an address is wrong.
+    """
+    return tuple(one for one in _sources(project, written) if isinstance(one, FileSource))
 
 
 def report_settings(project: Project, request: IngestRequest) -> ReportSettings:

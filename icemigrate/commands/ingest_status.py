@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from icemigrate.pipeline.drained_segments import drained_segments
 from icemigrate.pipeline.drained_totals import DrainedTotals, TenantTotals, read_drained_and_waiting
-from icemigrate.pipeline.stream_checkpoint import require_log_kind
+from icemigrate.pipeline.stream_checkpoint import require_log_kind, stream_id
+from icemigrate.pipeline.unread_files import unread_parts
 from icemigrate.pipeline.waiting_entries import WaitingEntries
+from icemigrate.project.telemetry_sources import FileSource
 from icemigrate.project.tenant_tables import DEFAULT_CHECKPOINT
-from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus, UnfilledColumns
+from icemigrate.results.ingest_status_results import (
+    IngestStatus,
+    TenantIngestStatus,
+    UnfilledColumns,
+    UnreadCollectorFile,
+)
+from icemigrate.wal.log_folder import require_log
 from icemigrate.wal.storage_path import AnyPath
 
 
@@ -16,18 +24,22 @@ def ingest_status(
     checkpoint: AnyPath | None,
     now_ns: int,
     unfilled: tuple[UnfilledColumns, ...] = (),
+    sources: tuple[FileSource, ...] = (),
 ) -> IngestStatus:
     """Count the entries of a log by tenant and kind.
 
     :param checkpoint: of the runs that drain it; ``None`` for the folder ``checkpoint`` in the log.
     :param now_ns: in nanoseconds since 1970.
     :param unfilled: columns of the declared tables that nothing fills.
-    :raises LogError: the log cannot be read.
+    :param sources: files of the Collector that the runs copy into the log.
+    :raises LogError: the log or a source cannot be read, or the folder is no log.
     :raises UsageError: the checkpoint is of another kind of log.
     :raises EngineError: the checkpoint cannot be read.
     """
     folder = checkpoint or log / DEFAULT_CHECKPOINT
     require_log_kind(folder, log)
+    if stream_id(folder) is None and not sources:
+        require_log(log)
     complete, totals, waits = read_drained_and_waiting(log, folder)
     drained = {(one.tenant, one.kind): one for one in totals.tenants}
     waiting = {(one.tenant, one.kind): one for one in waits}
@@ -46,6 +58,10 @@ def ingest_status(
         drained_segments=len(drained_segments(log, folder, complete)),
         tenants=tuple(sorted(tenants, key=_order)),
         unfilled_columns=unfilled,
+        unread_files=tuple(
+            UnreadCollectorFile(one.path, one.tenant, one.size, max(now_ns - one.written_ns, 0) / 1e9)
+            for one in unread_parts(sources, log)
+        ),
     )
 
 

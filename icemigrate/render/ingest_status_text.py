@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from icemigrate.diagnostics import format_count
+from icemigrate.diagnostics import format_count, format_size
 from icemigrate.render import display
 from icemigrate.render.ingest_text import SHOWN_PROBLEMS, problem_line, unfilled_text
 from icemigrate.render.table_cells import number_text
 from icemigrate.render.terminal_style import TerminalStyle
 from icemigrate.render.text_columns import text_columns
-from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus
+from icemigrate.results.ingest_status_results import IngestStatus, TenantIngestStatus, UnreadCollectorFile
 
 _MOST_LINES = 40
 """Tenants and kinds that are all shown; of more, only those that wait or have a problem."""
@@ -27,6 +27,9 @@ def ingest_status_text(status: IngestStatus, style: TerminalStyle) -> str:
     lines += [_problem(one, style) for one in failed[:SHOWN_PROBLEMS]]
     if len(failed) > SHOWN_PROBLEMS:
         lines.append(f"and {len(failed) - SHOWN_PROBLEMS:,} more with a problem")
+    lines += [_unread(one) for one in status.unread_files[:SHOWN_PROBLEMS]]
+    if len(status.unread_files) > SHOWN_PROBLEMS:
+        lines.append(f"and {len(status.unread_files) - SHOWN_PROBLEMS:,} more files with unread requests")
     lines += [unfilled_text(one, style) for one in status.unfilled_columns]
     if lines:
         lines.append("")
@@ -50,6 +53,12 @@ def _problem(one: TenantIngestStatus, style: TerminalStyle) -> str:
     failures = format_count(one.failures, "batch", "batches")
     age = f" ({failures}, for {_age(one.problem_age_s)})" if one.problem_age_s is not None else ""
     return f"{problem_line(one.tenant, one.kind, one.problem, style)}{age}"
+
+
+def _unread(one: UnreadCollectorFile) -> str:
+    tenant = "" if one.tenant is None else f" of {display.one_line(one.tenant)}"
+    path, size, age = display.one_line(one.path), format_size(one.unread_bytes), _age(one.written_age_s)
+    return f"unread    {path}{tenant}: {size}, written {age} ago"
 
 
 def _totals(status: IngestStatus) -> str:

@@ -42,6 +42,21 @@ class TenantIngestStatus(Frozen):
     problem_age_s: Seconds | None
 
 
+class UnreadCollectorFile(Frozen):
+    """A file of the Collector, of which a part is in no segment of the log.
+
+    :param path: absolute.
+    :param tenant: where the address or the path of the file gives one; ``None`` where its requests do.
+    :param unread_bytes: how long that part is; it can end with half a request.
+    :param written_age_s: how long ago the file was written last, in seconds.
+    """
+
+    path: str
+    tenant: str | None
+    unread_bytes: Count
+    written_age_s: Seconds
+
+
 class UnfilledName(Frozen):
     """A column that nothing fills.
 
@@ -82,6 +97,7 @@ class IngestStatus(Frozen):
     :param drained_segments: segments that are drained and not removed.
     :param tenants: by tenant and kind; first those that wait the longest.
     :param unfilled_columns: columns of the declared tables that nothing fills, by kind.
+    :param unread_files: files of the Collector that have more than the log, in the order of their reading.
     """
 
     log: str
@@ -95,3 +111,4 @@ class IngestStatus(Frozen):
     drained_segments: Count
     tenants: tuple[TenantIngestStatus, ...]
     unfilled_columns: tuple[UnfilledColumns, ...] = ()
+    unread_files: tuple[UnreadCollectorFile, ...] = ()

@@ -26,6 +26,12 @@ SEGMENT_BYTES = 64 * 1024 * 1024
 """The payloads of a segment, unless a writer chooses another size."""
 
 
+_OF_LOGS = frozenset({"checkpoint", "collector", "deferred", "lock"})
+"""Folders that `ingest` creates in a log."""
+_OF_VOLUMES = frozenset({"lost+found"})
+"""What a new volume has."""
+
+
 class LogError(IcemigrateError):
     """The folder or a segment of a log cannot be read or written."""
 
@@ -68,6 +74,23 @@ def new_segment(folder: Path) -> OpenSegment:
                 return OpenSegment(path, number)
         # A reader took the new file for one that its writer had left, before it was locked.
         os.close(number)
+
+
+def require_log(folder: AnyPath) -> None:
+    """Check that a folder that has files is a log; a folder that is missing is reported where it is read.
+
+    :raises LogError: it has neither segments nor what a run leaves in a log.
+    """
+    try:
+        names = {path.name for path in folder.iterdir()}
+    except OSError:
+        return
+    names = {name for name in names if not name.startswith(".") and name not in _OF_VOLUMES}
+    if names and not any(name.endswith((SEALED, OPEN)) or name in _OF_LOGS for name in names):
+        raise LogError(
+            f"the folder {folder} is no log: it has other files, such as `{min(names)}`, and no segments",
+            "give the folder to which `icemigrate.wal.Writer` writes",
+        )
 
 
 def create_folder(folder: AnyPath) -> None:

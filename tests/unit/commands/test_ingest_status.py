@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -17,7 +18,9 @@ from icemigrate.errors import ExitCode
 from icemigrate.pipeline import drained_totals
 from icemigrate.pipeline import waiting_entries as waiting
 from icemigrate.pipeline.batch_commit import TableBatch
+from icemigrate.pipeline.collected_segments import collect
 from icemigrate.pipeline.drained_totals import DrainedTotals, read_totals, record_totals
+from icemigrate.project.telemetry_sources import FileSource, parse_source
 from icemigrate.render.ingest_status_text import ingest_status_text
 from icemigrate.render.terminal_style import PLAIN_STYLE
 from icemigrate.wal import EntryKind, Writer
@@ -218,3 +221,59 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (status["waiting"], status["ingested"]) == (12, 0)
     assert main(["ingest", "status", str(tmp_path / "no")]) == ExitCode.ERROR
     assert "cannot be read: no such file or directory" in capsys.readouterr().err
+
+
+def test_a_folder_with_other_files_is_no_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "icemigrate.yaml").write_text("project: otel\n", encoding="utf-8")
+    folder = tmp_path / "docs"
+    (folder / "lost+found").mkdir(parents=True)
+    (folder / ".hidden").touch()
+    assert main(["ingest", "status", "docs"]) == ExitCode.OK, "a new volume"
+    (folder / "notes.txt").touch()
+    for command in (["ingest", "status", "docs"], ["ingest", "docs", "--table", "logs=otel.${tenant}_logs"]):
+        capsys.readouterr()
+        assert main(command) == ExitCode.ERROR
+        assert capsys.readouterr().err == (
+            f"error: the folder {folder} is no log: it has other files, such as `notes.txt`, and no "
+            "segments\n"
+            "    give the folder to which `icemigrate.wal.Writer` writes\n"
+        )
+    assert {path.name for path in folder.iterdir()} == {"lost+found", ".hidden", "notes.txt"}
+    (folder / "deferred").mkdir()
+    assert main(["ingest", "status", "docs"]) == ExitCode.OK
+
+
+def test_files_of_the_collector_that_have_more_than_the_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "icemigrate.yaml").write_text(
+        "project: otel\npipeline: {log: log, from: ['file:otel/*/logs.json']}\n", encoding="utf-8"
+    )
+    source = parse_source("file:otel/*/logs.json", tmp_path)
+    assert isinstance(source, FileSource)
+    sources = (source,)
+    path = tmp_path / "otel" / "acme" / "logs.json"
+    path.parent.mkdir(parents=True)
+    path.write_text('{"resourceLogs": []}\n' * 3, encoding="utf-8")
+    os.utime(path, ns=(0, 40 * SECOND))
+
+    def unread() -> list[tuple[str, str | None, int, float]]:
+        found = ingest_status(tmp_path / "log", None, 100 * SECOND, (), sources).unread_files
+        return [(one.path, one.tenant, one.unread_bytes, one.written_age_s) for one in found]
+
+    (tmp_path / "log").mkdir()
+    assert unread() == [(str(path), "acme", 63, 60)]
+    collect(sources, tmp_path / "log")
+    assert unread() == []
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"resou')
+    os.utime(path, ns=(0, 99 * SECOND))
+    assert unread() == [(str(path), "acme", 7, 1)]
+    assert main(["ingest", "status"]) == ExitCode.OK
+    assert f"unread    {path} of acme: 7 B, written " in capsys.readouterr().out
+    assert main(["ingest", "status", "--format", "json", "--from", "file:otel/*/none.json"]) == ExitCode.OK
+    assert json.loads(capsys.readouterr().out)["unread_files"] == []
