@@ -31,11 +31,12 @@ def command(
 
     LOG is the folder of the segments, or its URL; without it, the project file names the log below
     `pipeline`.  The command reads the log and the checkpoint, not the tables; it needs no Java, and can run
-    beside `ingest`.  It also shows how much of the files of the Collector is not in the log.
+    beside `ingest`.  It also shows how much of the files of the Collector is not in the log, and
+    how many records of Kafka wait, if the package `kafka-python` is installed.
 
     Exits with 0, also if entries wait or a table has a problem.
     """
-    from icemigrate.commands.ingest import file_sources, storage_of
+    from icemigrate.commands.ingest import storage_of, telemetry_sources
     from icemigrate.commands.ingest_status import ingest_status
     from icemigrate.commands.unfilled_columns import declared_unfilled_columns
     from icemigrate.project.tenant_tables import log_of, tables_of
@@ -45,6 +46,6 @@ def command(
         project.pipeline, log, checkpoint, lambda: storage_of(project, settings.environment)
     )
     unfilled = declared_unfilled_columns(project, tables_of(project.pipeline))
-    files = file_sources(project, sources)
-    settings.answer(ingest_status(folder, progress, time.time_ns(), unfilled, files))
+    found = telemetry_sources(project, sources)
+    settings.answer(ingest_status(folder, progress, time.time_ns(), unfilled, found))
     return ExitCode.OK

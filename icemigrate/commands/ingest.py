@@ -156,7 +156,7 @@ def ingest_settings(
     quarantine = _quarantine(request.quarantine or given.quarantine, tables)
     retention_s = None if given.retention is None else given.retention.total_seconds()
     log, checkpoint = log_of(given, request.log, request.checkpoint, lambda: storage_of(project, environment))
-    sources = _sources(project, request.sources)
+    sources = telemetry_sources(project, request.sources)
     kafka = tuple(one for one in sources if isinstance(one, KafkaSource))
     if kafka and isinstance(log, StoragePath):
         raise UsageError(
@@ -178,16 +178,12 @@ def ingest_settings(
     )
 
 
-def _sources(project: Project, written: tuple[str, ...]) -> tuple[TelemetrySource, ...]:
-    return parse_sources(written, Path.cwd()) or parse_sources(project.pipeline.sources, project.root)
-
-
-def file_sources(project: Project, written: tuple[str, ...]) -> tuple[FileSource, ...]:
-    """The files of the Collector of some addresses, or of the project file where there are none.
+def telemetry_sources(project: Project, written: tuple[str, ...]) -> tuple[TelemetrySource, ...]:
+    """The sources of some addresses, or of the project file where there are none.
 
     :raises UsageError: an address is wrong.
     """
-    return tuple(one for one in _sources(project, written) if isinstance(one, FileSource))
+    return parse_sources(written, Path.cwd()) or parse_sources(project.pipeline.sources, project.root)
 
 
 def report_settings(project: Project, request: IngestRequest) -> ReportSettings:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from icemigrate.pipeline.drained_segments import drained_segments
 from icemigrate.pipeline.drained_totals import DrainedTotals, TenantTotals, read_drained_and_waiting
+from icemigrate.pipeline.kafka_lag import PartitionLag, kafka_lag
 from icemigrate.pipeline.stream_checkpoint import require_log_kind, stream_id
 from icemigrate.pipeline.unread_files import unread_parts
 from icemigrate.pipeline.waiting_entries import WaitingEntries
-from icemigrate.project.telemetry_sources import FileSource
+from icemigrate.project.telemetry_sources import FileSource, KafkaSource, TelemetrySource
 from icemigrate.project.tenant_tables import DEFAULT_CHECKPOINT
 from icemigrate.results.ingest_status_results import (
     IngestStatus,
+    KafkaPartition,
     TenantIngestStatus,
     UnfilledColumns,
     UnreadCollectorFile,
@@ -24,14 +26,14 @@ def ingest_status(
     checkpoint: AnyPath | None,
     now_ns: int,
     unfilled: tuple[UnfilledColumns, ...] = (),
-    sources: tuple[FileSource, ...] = (),
+    sources: tuple[TelemetrySource, ...] = (),
 ) -> IngestStatus:
     """Count the entries of a log by tenant and kind.
 
     :param checkpoint: of the runs that drain it; ``None`` for the folder ``checkpoint`` in the log.
     :param now_ns: in nanoseconds since 1970.
     :param unfilled: columns of the declared tables that nothing fills.
-    :param sources: files of the Collector that the runs copy into the log.
+    :param sources: what the runs read beside the log.
     :raises LogError: the log or a source cannot be read, or the folder is no log.
     :raises UsageError: the checkpoint is of another kind of log.
     :raises EngineError: the checkpoint cannot be read.
@@ -46,6 +48,9 @@ def ingest_status(
     keys = {**drained, **waiting}
     tenants = [_tenant(key, waiting.get(key), drained.get(key), totals, now_ns) for key in keys]
     ages = [one.oldest_age_s for one in tenants if one.oldest_age_s is not None]
+    files = [one for one in sources if isinstance(one, FileSource)]
+    topics = [one for one in sources if isinstance(one, KafkaSource)]
+    kafka = kafka_lag(topics, folder, complete, now_ns // 1_000_000)
     return IngestStatus(
         log=str(log),
         batches=complete + 1,
@@ -58,9 +63,11 @@ def ingest_status(
         drained_segments=len(drained_segments(log, folder, complete)),
         tenants=tuple(sorted(tenants, key=_order)),
         unfilled_columns=unfilled,
+        kafka=tuple(_partition(one, now_ns) for one in kafka.partitions),
+        kafka_problem=kafka.problem,
         unread_files=tuple(
             UnreadCollectorFile(one.path, one.tenant, one.size, max(now_ns - one.written_ns, 0) / 1e9)
-            for one in unread_parts(sources, log)
+            for one in unread_parts(files, log)
         ),
     )
 
@@ -87,6 +94,11 @@ def _tenant(
         failures=0 if drained is None else drained.failures,
         problem_age_s=_age_s(drained, now_ns),
     )
+
+
+def _partition(one: PartitionLag, now_ns: int) -> KafkaPartition:
+    age_s = None if one.oldest_ms is None else max(now_ns / 1e9 - one.oldest_ms / 1e3, 0.0)
+    return KafkaPartition(one.topic, one.partition, one.tenant, one.next_offset, one.waiting, age_s)
 
 
 def _age_s(drained: TenantTotals | None, now_ns: int) -> float | None:

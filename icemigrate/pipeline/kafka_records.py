@@ -62,7 +62,7 @@ def kafka_entries(spark: SparkSession, source: KafkaSource) -> DataFrame:
     is_pattern = "*" in source.topic
     reader = reader.option(
         "subscribePattern" if is_pattern else "subscribe",
-        _topic_pattern(source.topic) if is_pattern else source.topic,
+        topic_pattern(source.topic) if is_pattern else source.topic,
     )
     for name, value in source.client.items():
         reader = reader.option(name, value)
@@ -116,7 +116,7 @@ def _rule(source: KafkaSource, record: Mapping[str, Any]) -> TenantRule:
             raise _NoTenant("the record has no key")
         return replace(rule, tenant=record["key"].decode("utf-8", "replace"))
     if source.has_tenant_in_topic:
-        match = re.fullmatch(_topic_pattern(source.topic), record["topic"])
+        match = re.fullmatch(topic_pattern(source.topic), record["topic"])
         assert match is not None, "Spark subscribes to topics of the pattern"
         return replace(rule, tenant=match[1])
     return rule
@@ -130,6 +130,14 @@ def _header(record: Mapping[str, Any], name: str) -> str:
     raise _NoTenant(f"the record has no header `{name}`")
 
 
-def _topic_pattern(topic: str) -> str:
+def topic_pattern(topic: str) -> str:
     """A regular expression for Python and Java."""
     return re.escape(topic).replace(r"\*", "(.+)")
+
+
+def tenant_of_topic(source: KafkaSource, topic: str) -> str | None:
+    """The tenant of all records of a topic; ``None`` where records have it."""
+    if source.has_tenant_in_topic:
+        match = re.fullmatch(topic_pattern(source.topic), topic)
+        return None if match is None else match[1]
+    return None if source.has_tenant_key or source.tenant_header is not None else source.rule.tenant

@@ -168,6 +168,21 @@ def require_log_kind(checkpoint: AnyPath, log: AnyPath) -> None:
         )
 
 
+def kafka_offsets(checkpoint: AnyPath, batch: int) -> tuple[dict[str, dict[str, int]], ...]:
+    """The first offsets behind a batch, by topic and partition, for each source of Kafka.
+
+    :raises EngineError: the checkpoint cannot be read.
+    """
+    try:
+        lines = (checkpoint / "offsets" / str(batch)).read_bytes().splitlines()[_OFFSET_HEADER + 1 :]
+        found = tuple({} if line == _NO_SEGMENTS else dict(json.loads(line)) for line in lines)
+    except OSError as error:
+        raise unreadable_checkpoint(checkpoint, error) from error
+    except (ValueError, TypeError) as error:
+        raise unreadable_checkpoint(checkpoint, "the offsets of Kafka are damaged") from error
+    return found
+
+
 def make_durable(checkpoint: Path) -> None:
     """Make the checkpoint survive a power failure: Spark leaves that to the operating system.
 

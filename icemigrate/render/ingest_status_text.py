@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from icemigrate.diagnostics import format_count, format_size
 from icemigrate.render import display
 from icemigrate.render.ingest_text import SHOWN_PROBLEMS, problem_line, unfilled_text
@@ -30,6 +32,7 @@ def ingest_status_text(status: IngestStatus, style: TerminalStyle) -> str:
     lines += [_unread(one) for one in status.unread_files[:SHOWN_PROBLEMS]]
     if len(status.unread_files) > SHOWN_PROBLEMS:
         lines.append(f"and {len(status.unread_files) - SHOWN_PROBLEMS:,} more files with unread requests")
+    lines += list(_kafka(status))
     lines += [unfilled_text(one, style) for one in status.unfilled_columns]
     if lines:
         lines.append("")
@@ -53,6 +56,27 @@ def _problem(one: TenantIngestStatus, style: TerminalStyle) -> str:
     failures = format_count(one.failures, "batch", "batches")
     age = f" ({failures}, for {_age(one.problem_age_s)})" if one.problem_age_s is not None else ""
     return f"{problem_line(one.tenant, one.kind, one.problem, style)}{age}"
+
+
+def _kafka(status: IngestStatus) -> Iterator[str]:
+    """A line for each partition with records that wait, or with its offset where that is not known."""
+    shown = [one for one in status.kafka if one.waiting != 0]
+    for one in shown[:SHOWN_PROBLEMS]:
+        tenant = "" if one.tenant is None else f" of {display.one_line(one.tenant)}"
+        if one.waiting is None:
+            what = f"drained up to offset {one.next_offset}"
+        else:
+            records = format_count(one.waiting, "record waits", "records wait")
+            what = (
+                records
+                if one.oldest_age_s is None
+                else f"{records}, the oldest one for {_age(one.oldest_age_s)}"
+            )
+        yield f"kafka     {display.one_line(one.topic)}-{one.partition}{tenant}: {what}"
+    if len(shown) > SHOWN_PROBLEMS:
+        yield f"and {len(shown) - SHOWN_PROBLEMS:,} more partitions, which `--format json` lists"
+    if status.kafka_problem is not None:
+        yield f"kafka     {display.one_line(status.kafka_problem)}"
 
 
 def _unread(one: UnreadCollectorFile) -> str:

@@ -57,6 +57,25 @@ class UnreadCollectorFile(Frozen):
     written_age_s: Seconds
 
 
+class KafkaPartition(Frozen):
+    """A partition of a topic, of which the log has no copy.
+
+    :param topic: its name.
+    :param partition: its number.
+    :param tenant: where the address or the name of the topic gives one; ``None`` where records do.
+    :param next_offset: the first one that no complete batch has; ``None`` where none has records of it.
+    :param waiting: records from there on; ``None`` where the brokers were not asked.
+    :param oldest_age_s: how old the first of them is, in seconds; ``None`` where none waits.
+    """
+
+    topic: str
+    partition: Count
+    tenant: str | None
+    next_offset: Count | None
+    waiting: Count | None
+    oldest_age_s: Seconds | None
+
+
 class UnfilledName(Frozen):
     """A column that nothing fills.
 
@@ -98,6 +117,8 @@ class IngestStatus(Frozen):
     :param tenants: by tenant and kind; first those that wait the longest.
     :param unfilled_columns: columns of the declared tables that nothing fills, by kind.
     :param unread_files: files of the Collector that have more than the log, in the order of their reading.
+    :param kafka: the partitions of topics of Kafka.
+    :param kafka_problem: why brokers were not asked, as a clause; ``None`` where they were.
     """
 
     log: str
@@ -112,3 +133,5 @@ class IngestStatus(Frozen):
     tenants: tuple[TenantIngestStatus, ...]
     unfilled_columns: tuple[UnfilledColumns, ...] = ()
     unread_files: tuple[UnreadCollectorFile, ...] = ()
+    kafka: tuple[KafkaPartition, ...] = ()
+    kafka_problem: str | None = None

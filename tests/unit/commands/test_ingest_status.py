@@ -253,9 +253,7 @@ def test_files_of_the_collector_that_have_more_than_the_log(
     (tmp_path / "icemigrate.yaml").write_text(
         "project: otel\npipeline: {log: log, from: ['file:otel/*/logs.json']}\n", encoding="utf-8"
     )
-    source = parse_source("file:otel/*/logs.json", tmp_path)
-    assert isinstance(source, FileSource)
-    sources = (source,)
+    sources = (parse_source("file:otel/*/logs.json", tmp_path),)
     path = tmp_path / "otel" / "acme" / "logs.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"resourceLogs": []}\n' * 3, encoding="utf-8")
@@ -267,7 +265,8 @@ def test_files_of_the_collector_that_have_more_than_the_log(
 
     (tmp_path / "log").mkdir()
     assert unread() == [(str(path), "acme", 63, 60)]
-    collect(sources, tmp_path / "log")
+    assert isinstance(sources[0], FileSource)
+    collect((sources[0],), tmp_path / "log")
     assert unread() == []
     with path.open("a", encoding="utf-8") as file:
         file.write('{"resou')
