@@ -9,6 +9,9 @@ from decimal import Decimal
 
 from icemigrate.errors import UsageError
 
+_EXACT_DIGITS = 15
+"""The digits that a decimal of DuckDB can have so that its cast to a double is the nearest one."""
+
 
 def expressions(updates: Mapping[str, object]) -> dict[str, str]:
     """The new values of columns as expressions.
@@ -32,9 +35,18 @@ def _expression(column: str, value: object) -> str:
         return f"{value:f}"  # DuckDB reads a number with an exponent as a floating-point one
     if value == 0 and isinstance(value, float):
         return "-0e0" if math.copysign(1, value) < 0 else "0"  # a decimal, such as `-0.0`, has no sign then
-    if isinstance(value, (int, float)) and math.isfinite(value):
+    if isinstance(value, int):
         return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return _float_text(value)
     raise UsageError(
         f"column `{column}`: a value of type {type(value).__name__} cannot be set",
         "give an expression of SQL as a text, such as `[1, 2]` or `'paid'`",
     )
+
+
+def _float_text(value: float) -> str:
+    """A finite number that DuckDB reads without a change, as a decimal where that is exact."""
+    text = repr(float(value))
+    digits = sum(map(str.isdigit, text))
+    return text if "e" in text or digits <= _EXACT_DIGITS else f"{text}e0"
