@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from icemigrate.errors import IcemigrateError
@@ -38,7 +38,7 @@ def carry_errors() -> Iterator[None]:
 def carried_error(text: str) -> IcemigrateError | None:
     """The error in the text of an exception of Spark; ``None`` where it has none.
 
-    A class that this process does not have is its base class.
+    A class that this process does not have, or whose arguments are not a message and a hint, is a base class.
     """
     if (found := _CARRIED.search(text)) is None:
         return None
@@ -47,9 +47,19 @@ def carried_error(text: str) -> IcemigrateError | None:
         name, message, hint = parts["error"], parts["message"], parts["hint"]
     except (ValueError, KeyError, TypeError):
         return None
-    return next((one for one in _classes(IcemigrateError) if one.__name__ == name), IcemigrateError)(
-        message, hint
-    )
+    known = next((one for one in _classes(IcemigrateError) if one.__name__ == name), IcemigrateError)
+    return _with_plain_arguments(known)(message, hint)
+
+
+def _with_plain_arguments(class_: type[IcemigrateError]) -> type[IcemigrateError]:
+    """The nearest base class that has the constructor of all errors; `Mistakes` takes diagnostics."""
+    while any("__init__" in vars(one) for one in _below_root(class_)):
+        class_ = next(one for one in class_.__bases__ if issubclass(one, IcemigrateError))
+    return class_
+
+
+def _below_root(class_: type[IcemigrateError]) -> Sequence[type]:
+    return class_.__mro__[: class_.__mro__.index(IcemigrateError)]
 
 
 def _classes(base: type[IcemigrateError]) -> Iterator[type[IcemigrateError]]:

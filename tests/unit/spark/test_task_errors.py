@@ -6,7 +6,8 @@ import traceback
 
 import pytest
 
-from icemigrate.errors import IcemigrateError, MissingExtra
+from icemigrate.diagnostics import Diagnostic
+from icemigrate.errors import CheckFailed, EngineError, IcemigrateError, MissingExtra, Mistakes
 from icemigrate.spark.task_errors import TaskError, carried_error, carry_errors
 from icemigrate.wal.log_folder import LogError
 
@@ -29,6 +30,26 @@ def test_the_driver_gets_the_error_of_a_task(error: IcemigrateError) -> None:
         error.message,
         error.hint,
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "class_", "message"),
+    [
+        (
+            Mistakes((Diagnostic("bad-row", "x"),), "1 row does not fit"),
+            IcemigrateError,
+            "1 row does not fit",
+        ),
+        (CheckFailed("the check failed"), EngineError, "the check failed"),
+    ],
+)
+def test_an_error_with_other_arguments_is_of_a_base_class(
+    error: IcemigrateError, class_: type[IcemigrateError], message: str
+) -> None:
+    with pytest.raises(TaskError) as raised, carry_errors():
+        raise error
+    found = carried_error(str(raised.value))
+    assert (type(found), found and found.message, found and found.hint) == (class_, message, error.hint)
 
 
 def test_other_texts_carry_none() -> None:
