@@ -11,10 +11,13 @@ from icemigrate.iceberg.types import Decimal, Fixed, JsonValue, Primitive, Type
 
 TIMESTAMP_PATTERN = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?"
-    r"(Z|[+-][0-9]{2}:?[0-9]{2})?",
+    r"(Z|[+-](?:(?:0[0-9]|1[0-7]):?[0-5][0-9]|18:?00))?",
     re.IGNORECASE,
 )
-"""Groups: the date, hours and minutes, seconds, their fraction, the zone."""
+"""Groups: the date, hours and minutes, seconds, their fraction, the zone.
+
+A zone is at most 18 hours from UTC, as in Spark and in DuckDB's texts of a load.
+"""
 
 
 def parse_spark_timestamp(text: str) -> datetime | None:

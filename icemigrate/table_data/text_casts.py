@@ -18,7 +18,7 @@ from icemigrate.table_data.duckdb_types import duckdb_type
 _DAY = "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _MINUTES = r":[0-9]{2}(:[0-9]{2}(\.[0-9]{1,%d}0*)?)?"
 _CLOCK = f"[0-9]{{1,2}}{_MINUTES}"
-_ZONE = "( ?(Z|z|[+-](0[0-9]|1[0-8])(:?[0-5][0-9])?))?"
+_ZONE = "( ?(Z|z|[+-]((0[0-9]|1[0-7])(:?[0-5][0-9])?|18(:?00)?)))?"
 _UTC = "make_timestamptz(epoch_us(CAST({x} AS TIMESTAMP)))"
 """DuckDB's cast of a text to a timestamp with a zone asks the ICU library about each row."""
 _NUMBERS = {

@@ -258,6 +258,10 @@ REFUSED = [
     ("time", "00:00:00+01:00", "a time without a zone is needed"),
     ("timestamp", AT.replace(tzinfo=UTC), "a time without a zone is needed"),
     ("timestamptz", "now", "it is no time"),
+    *(
+        ("timestamptz", f"2026-01-01 00:00:00{zone}", "it is no time")
+        for zone in ("+18:01", "-1900", "+02:60")
+    ),
     ("timestamptz", "2026-01-01 00:00:00.0000001Z", "finer than a microsecond"),
     ("binary", "xyz", "hexadecimal"),
     ("binary", 3, "bytes-like"),

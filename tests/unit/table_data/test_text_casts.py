@@ -21,6 +21,7 @@ from icemigrate.table_data.text_casts import text_misfits, text_value
         "2024-01-01 10:30:5Z",
         "2024-1-1 10:30:05+01",
         "2024-01-01 10:30:05+01:30",
+        "2024-01-01 10:30:05-18:00",
         "2024-01-01 10:30:05.123456",
         "2024-03-31 02:30:00",
     ],
@@ -41,6 +42,7 @@ def test_a_timestamp_with_a_zone_is_the_one_of_duckdbs_own_cast(text: str) -> No
     ("type_", "text"),
     [
         *(("timestamptz", f"2024-01-01 10:00:00{zone}") for zone in ("+25:00", "+19", "-0260", "+02:60")),
+        *(("timestamptz", f"2024-01-01 10:00:00{zone}") for zone in ("+18:01", "-1830")),
         ("timestamp", "2024-1-1T1:00+02:00"),
         ("timestamp", "2024-1-1T10:0+02:00"),
     ],
