@@ -141,7 +141,7 @@ def test_a_write_after_the_question_is_a_conflict(line: tuple[TableProject, list
     project, ids = line
     plan = plan_table_rollback(project.project, None, "sales.orders", str(ids[0]))
     newest = append_rows(project, [{"id": 4}])
-    with pytest.raises(ConflictError, match="has moved main"):
+    with pytest.raises(ConflictError, match="moved the main branch"):
         table_rollback(project.project, None, plan)
     assert main_id(project) == newest
 
