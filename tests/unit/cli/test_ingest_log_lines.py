@@ -30,7 +30,7 @@ def test_a_batch_and_each_new_problem_have_a_line(capsys: pytest.CaptureFixture[
     done = TableBatch("o.acme_logs", "acme", "logs", 2, 5)
     settings = InvocationOptions(log_format="json")
     batch = BatchResult(7, (failed, done), 3, TableOutcomes((failed,), (done,)))
-    _show_batch(settings, batch)
+    _show_batch(settings, True, batch)
     found = lines(capsys.readouterr().err)
     assert [(one["level"], one["event"], one["batch"]) for one in found] == [
         ("info", "batch", 7),
@@ -41,9 +41,9 @@ def test_a_batch_and_each_new_problem_have_a_line(capsys: pytest.CaptureFixture[
     assert len(str(found[1]["tenant"])) == 2000
     assert "hunter22" not in str(found[1]["problem"])
     assert found[2]["tenant"] == "acme"
-    _show_batch(InvocationOptions(log_format="json", quiet=True), batch)
+    _show_batch(InvocationOptions(log_format="json", quiet=True), True, batch)
     assert [one["event"] for one in lines(capsys.readouterr().err)] == ["table_failed"]
-    _show_batch(InvocationOptions(), batch)
+    _show_batch(InvocationOptions(), True, batch)
     text = capsys.readouterr().err
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -51,7 +51,9 @@ def test_a_batch_and_each_new_problem_have_a_line(capsys: pytest.CaptureFixture[
 
 def test_many_problems_of_one_batch_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     failed = tuple(TableBatch("t", f"t{number}", "logs", 1, 0, problem="x") for number in range(1500))
-    _show_batch(InvocationOptions(log_format="json"), BatchResult(1, failed, 1500, TableOutcomes(failed)))
+    _show_batch(
+        InvocationOptions(log_format="json"), True, BatchResult(1, failed, 1500, TableOutcomes(failed))
+    )
     found = lines(capsys.readouterr().err)
     assert (len(found), found[-1]["event"], found[-1]["tables"]) == (1002, "more_tables", 500)
 

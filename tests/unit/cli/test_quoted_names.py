@@ -25,7 +25,9 @@ tables:
 ROWS = (
     '{"id": 1, "a b": "u", "a,b": "v", "a=b": 3, "select": "s", "say \\"hi\\"": "h", "x.y": {"p.q": "z"}}\n'
 )
-CHANGED = '{"a b": "u", "a,b": "v", "a=b": 9, "select": "t"}\n{"a b": "n", "a,b": "v", "a=b": 4}\n'
+CHANGED = (
+    '{"a b": "u", "a,b": "v", "a=b": 9, "select": "t"}\n{"a b": "n", "a,b": "v", "a=b": 4, "select": null}\n'
+)
 
 
 @pytest.fixture
