@@ -189,8 +189,11 @@ class StoragePath(Frozen):
             found = system.get_file_info(pyarrow.fs.FileSelector(path, recursive=is_recursive))
         for info in found:
             if info.type == pyarrow.fs.FileType.File and not info.base_name.endswith(_UNFINISHED):
-                name = info.path.lstrip("/")[len(path.lstrip("/")) + 1 :] if is_recursive else info.base_name
-                yield StoredFile(self / name, info.size, (info.mtime_ns or 0) / 1e9)
+                # The folder can be a whole bucket, whose path ends with a slash.
+                below = info.path.lstrip("/").removeprefix(f"{path.strip('/')}/")
+                yield StoredFile(
+                    self / (below if is_recursive else info.base_name), info.size, (info.mtime_ns or 0) / 1e9
+                )
 
     def file(self) -> StoredFile:
         """The size and the time of a file.

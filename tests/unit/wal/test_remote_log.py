@@ -99,6 +99,17 @@ def test_a_file_is_copied_and_gets_another_name(
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("scheme", ["memory", "s3"])
+def test_the_files_of_a_whole_bucket_have_their_names(
+    scheme: str, tmp_path: Path, storage: ObjectStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if scheme == "memory":
+        monkeypatch.undo()
+    root = StoragePath(f"{scheme}://{tmp_path.name}")
+    (root / "day=1/a.parquet").write_bytes(b"one")
+    assert [one.path.url for one in root.files(is_recursive=True)] == [f"{root}/day=1/a.parquet"]
+
+
 def test_keys_are_never_shown() -> None:
     path = open_path("s3://bucket/log", {"s3.secret-access-key": "hidden-key-x7q"})
     assert "hidden-key-x7q" not in f"{path} {path!r}"
