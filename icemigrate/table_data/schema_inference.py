@@ -97,8 +97,6 @@ def _csv_schema(file: InputFile, db: LoadDatabase) -> Schema:
     try:
         relation = db.connection.sql(f"SELECT * FROM {sniffed} LIMIT 0")
         found = relation.to_arrow_table().schema
-        # The search for types passes over rows with another number of values; a load refuses them.
-        db.query(f"SELECT count(*) FROM {sql}")
         return _that_loads(schema_from_arrow(_with_long_numbers(found, sql, db)), sql, db)
     except duckdb.Error as error:
         _require_readable(file, header)
@@ -110,12 +108,12 @@ def _that_loads(schema: Schema, sql: str, db: LoadDatabase) -> Schema:
     """The schema with texts where a load would refuse a value, such as ``0x1F`` or ``01/02/2024``.
 
     :param sql: the rows as texts.
+    :raises duckdb.Error: a row has another number of values than the header.
     """
     checked = [field for field in schema.fields if field.type != _TEXT]
-    if not checked:
-        return schema
     misfits = (f"bool_or({text_misfits(field.type, quoted_identifier(field.name))})" for field in checked)
-    (found,) = db.query(f"SELECT {', '.join(misfits)} FROM {sql}")
+    # The search for types passes over rows with another number of values: all are read, also without a type.
+    ((_, *found),) = db.query(f"SELECT {', '.join(('count(*)', *misfits))} FROM {sql}")
     unfit = {field.id for field, is_unfit in zip(checked, found, strict=True) if is_unfit}
     return Schema(
         tuple(replace(field, type=_TEXT) if field.id in unfit else field for field in schema.fields)
