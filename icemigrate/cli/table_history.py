@@ -11,7 +11,7 @@ from icemigrate.cli.table_options import limit_option, table_argument
 
 @click.command("history")
 @table_argument
-@limit_option("events, the newest ones", 100)
+@limit_option("events", 100, "the newest ones")
 @format_option("text", "json")
 @global_options
 @pass_settings

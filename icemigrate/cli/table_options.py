@@ -84,8 +84,11 @@ def _limit(_ctx: click.Context, _param: click.Parameter, value: int) -> int | No
     return value or None
 
 
-def limit_option(what: str, default: int) -> Callable[[_Command], _Command]:
-    """``--limit``, which is ``None`` for all."""
+def limit_option(what: str, default: int, chosen: str = "") -> Callable[[_Command], _Command]:
+    """``--limit``, which is ``None`` for all.
+
+    :param chosen: which of them are shown, such as ``the newest ones``.
+    """
     return click.option(
         "--limit",
         type=ROWS,
@@ -93,7 +96,7 @@ def limit_option(what: str, default: int) -> Callable[[_Command], _Command]:
         show_default=True,
         metavar="NUMBER",
         callback=_limit,
-        help=f"How many {what} to show at most; `0` for all.",
+        help=f"How many {what} to show at most{chosen and f', {chosen}'}; `0` for all.",
     )
 
 

@@ -12,7 +12,7 @@ from icemigrate.cli.table_options import limit_option, snapshot_option, table_ar
 @click.command("partitions")
 @table_argument
 @snapshot_option("Show this snapshot")
-@limit_option("partitions, the largest ones", 50)
+@limit_option("partitions", 50, "the largest ones")
 @format_option("text", "json")
 @global_options
 @pass_settings

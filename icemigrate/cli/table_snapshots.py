@@ -14,7 +14,7 @@ from icemigrate.cli.table_options import limit_option, picture_option, table_arg
 @click.command("snapshots")
 @table_argument
 @click.option("--graph", is_flag=True, help="Draw branches, tags and snapshots, the newest first.")
-@limit_option("snapshots, the newest ones", 100)
+@limit_option("snapshots", 100, "the newest ones")
 @picture_option("graph")
 @format_option("text", "json")
 @global_options
