@@ -93,7 +93,7 @@ def batch_events(batch: Any) -> Iterator[LineEvent]:
 def unfilled_event(columns: UnfilledColumns) -> LineEvent:
     """The event of the columns of a kind that nothing fills."""
     names = ", ".join(one.column for one in columns.columns)
-    fields: dict[str, Value] = {"kind": columns.kind, "tables": columns.pattern, "columns": names}
+    fields: dict[str, Value] = {"kind": columns.kind, "pattern": columns.pattern, "columns": names}
     return LineEvent("warning", "unfilled_columns", fields)
 
 

@@ -63,7 +63,11 @@ def test_each_kind_is_named_once(tmp_path: Path) -> None:
         "warning   traces: nothing fills columns `trace_idd` (did you mean `trace_id`?), `customer` of "
         "`otel.${tenant}_traces`"
     )
-    assert (unfilled_event(LOGS).level, unfilled_event(LOGS).fields["columns"]) == ("warning", "Body")
+    event = unfilled_event(LOGS)
+    assert (event.level, event.fields) == (
+        "warning",
+        {"kind": "logs", "pattern": "otel.${tenant}_logs", "columns": "Body"},
+    )
 
 
 def test_the_rule_of_check_decides(tmp_path: Path) -> None:
