@@ -38,7 +38,12 @@ def test_segments_of_any_age_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     reader.select = lambda _column: reader
     FolderSource(Path("/log"), BatchLimit(2)).load(SimpleNamespace(readStream=reader))  # type: ignore[arg-type]
     options = dict(call.args for call in reader.option.call_args_list)
-    assert options == {"pathGlobFilter": "*.wal", "maxFilesPerTrigger": 2, "maxFileAge": "36500d"}
+    assert options == {
+        "pathGlobFilter": "*.wal",
+        "maxFilesPerTrigger": 2,
+        "maxFileAge": "36500d",
+        "__globPaths__": "false",
+    }
     reader.load.assert_called_once_with("/log")
 
 
