@@ -94,8 +94,12 @@ def read_member(kind: type[_Member], given: object, what: str) -> _Member:
     try:
         return kind(given)
     except ValueError:
-        known = ", ".join(f"`{kind.__name__}.{one.name}`" for one in kind)
-        raise BadEntry(f"{given!r} is not {what} of an entry", f"give one of {known}") from None
+        raise _no_member(kind, given, what) from None
+
+
+def _no_member(kind: type[Enum], given: object, what: str) -> BadEntry:
+    known = ", ".join(f"`{kind.__name__}.{one.name}`" for one in kind)
+    return BadEntry(f"{given!r} is not {what} of an entry", f"give one of {known}")
 
 
 def _require_types(entry: Entry) -> None:
@@ -114,8 +118,12 @@ def _require_types(entry: Entry) -> None:
     time_ns: object = entry.time_ns
     if not isinstance(time_ns, int) or isinstance(time_ns, bool):
         raise BadEntry(f"the time {time_ns!r:.40} is not a whole number", _TIME_RULE)
-    read_member(EntryKind, entry.kind, "a kind")
-    read_member(PayloadEncoding, entry.encoding, "an encoding")
+    kind: object = entry.kind
+    encoding: object = entry.encoding
+    if not isinstance(kind, EntryKind):
+        raise _no_member(EntryKind, kind, "a kind")
+    if not isinstance(encoding, PayloadEncoding):
+        raise _no_member(PayloadEncoding, encoding, "an encoding")
 
 
 def require_valid(entry: Entry) -> None:

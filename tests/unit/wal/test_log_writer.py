@@ -282,7 +282,10 @@ def test_an_argument_of_a_wrong_type_is_one_error_and_writes_nothing(
 
 def test_an_entry_of_wrong_types_is_refused_too(tmp_path: Path) -> None:
     with Writer(tmp_path) as log:
-        for wrong in ({"kind": "log"}, {"encoding": 1}, {"payload": "x"}):
+        for wrong in (
+            *({"kind": "log"}, {"kind": "logs"}, {"encoding": 1}, {"encoding": "otlp_json"}),
+            {"payload": "x"},
+        ):
             fields: dict[str, Any] = {"tenant": "a", "kind": EntryKind.LOGS, "time_ns": 1, "payload": b"x"}
             with pytest.raises(BadEntry):
                 log.append_all([Entry(**{**fields, **wrong})])
