@@ -70,7 +70,8 @@ def _unquoted_name(text: str, columns: Sequence[str]) -> str | None:
         words = r"\s+".join(map(re.escape, name.split()))
         if not _WORD.search(name) or not re.search(rf"(?<![\w\0]){words}(?![\w\0])", bare, re.IGNORECASE):
             continue
-        if _PLAIN.fullmatch(name) is None or _is_keyword(name):
+        # A keyword without quotes breaks the syntax; in valid SQL it is one, such as `END` of a `CASE`.
+        if _PLAIN.fullmatch(name) is None or (_is_keyword(name) and not _is_valid(text)):
             quoted = name.replace('"', '""')
             return (
                 f'did you mean `"{quoted}"`? a name that is a keyword or not a plain word is in double quotes'
@@ -80,13 +81,22 @@ def _unquoted_name(text: str, columns: Sequence[str]) -> str | None:
 
 def _is_keyword(name: str) -> bool:
     """Whether DuckDB reads a word as something else than a name."""
+    return not _parses(f"SELECT {name} > 1")
+
+
+def _is_valid(text: str) -> bool:
+    """Whether the syntax of a statement or an expression is valid."""
+    return _parses(text) or _parses(f"SELECT (\n{text}\n)")
+
+
+def _parses(sql: str) -> bool:
     import duckdb
 
     from icemigrate.table_data.duckdb_statements import open_alone
 
     with open_alone() as connection:
         try:
-            connection.extract_statements(f"SELECT {name} > 1")
+            connection.extract_statements(sql)
         except duckdb.Error:
-            return True
-    return False
+            return False
+    return True

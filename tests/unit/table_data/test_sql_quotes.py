@@ -102,6 +102,11 @@ def test_other_mistakes_get_no_such_hint(text: str) -> None:
     assert quote_hint(text, ["id", "city", "ordered at", "order-id"]) is None
 
 
+@pytest.mark.parametrize("text", ["CASE WHEN nme = 1 THEN true END", "nme IN (1)", "nme = 1 AND true"])
+def test_a_keyword_of_valid_sql_is_no_name(text: str) -> None:
+    assert quote_hint(text, ("end", "in", "and", "name")) is None
+
+
 def test_a_long_text_is_not_repeated() -> None:
     assert quote_hint(f"city = 'O'{'x' * 100}'") == "write a quote inside a text twice"
 
