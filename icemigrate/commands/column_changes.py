@@ -219,8 +219,7 @@ def _plan(session: EnvironmentSession, request: ColumnChanges, is_recorded: bool
 def _of_a_manual_change(found: Diagnostic) -> Diagnostic:
     """A problem without its position, because there is no file, and with what to do without a file."""
     if found.code == "required-not-in-every-file":
-        message = found.message.replace(" in this migration", "")
-        return replace(found, place=None, message=message, hint=_REQUIRE_LATER)
+        return replace(found, place=None, hint=_REQUIRE_LATER)
     return replace(found, place=None)
 
 

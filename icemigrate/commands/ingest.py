@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
 from icemigrate.commands.ingest_reports import ReportSettings, report_run
 from icemigrate.commands.tenant_table_creation import TenantTableCreation
 from icemigrate.commands.unfilled_columns import declared_unfilled_columns
-from icemigrate.errors import Stopped, Terminated, UsageError, os_error_reason
+from icemigrate.errors import EngineError, Stopped, Terminated, UsageError, os_error_reason
 from icemigrate.execution.spark_start import engine_of
 from icemigrate.frozen import Frozen
 from icemigrate.iceberg.names import BadName, TableName
@@ -128,7 +129,7 @@ def ingest_log(
         removed = ingest(session, engine.session, settings, remember, is_stopping, create_tables, lock)
         deferred = deferred_entries(settings.log, settings.checkpoint)
         is_stopped = is_stopping is not None and is_stopping.is_set()
-        lag = LagMeter(settings.log, settings.checkpoint).measure() if is_stopped else LogLag()
+        lag = _waiting(settings) if is_stopped else LogLag()
         return IngestResult(
             project=project.name,
             environment=session.environment.environment.name,
@@ -141,6 +142,13 @@ def ingest_log(
             waiting=sum(one.entries for one in lag.waiting) - lag.deferred,
             uncounted_segments=lag.unread,
         )
+
+
+def _waiting(settings: IngestSettings) -> LogLag:
+    """What a stopped run leaves in the log; nothing if that cannot be read, because the batches are done."""
+    with suppress(LogError, EngineError):
+        return LagMeter(settings.log, settings.checkpoint).measure()
+    return LogLag()
 
 
 def ingest_settings(

@@ -139,7 +139,7 @@ def required_field_problems(
                 "required-not-in-every-file",
                 context.declared,
                 fills[0][0] if fills else ("columns", format_path(entry.path), "required"),
-                f"`{format_path(entry.path)}` cannot become required in this migration: {reason}, and a file "
+                f"`{format_path(entry.path)}` cannot become required: {reason}, and a file "
                 "without a required field cannot be read",
                 "declare it with `required: false`, and make it required in a later migration, after all "
                 "files are rewritten",

@@ -92,13 +92,11 @@ class UnfilledColumns(Frozen):
 
     :param kind: ``traces``, ``logs`` or ``metrics``.
     :param pattern: the name of the tables, with the placeholder of the tenant.
-    :param tables: how many of them have such columns.
     :param columns: the columns, in the order of the tables.
     """
 
     kind: str
     pattern: str
-    tables: Count
     columns: tuple[UnfilledName, ...]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from typing import Any
 
@@ -26,7 +26,7 @@ from icemigrate.table_data.adopted_columns import (
     match_columns,
     name_mapping,
 )
-from icemigrate.table_data.adopted_files import CODE, AdoptedFile, parquet_source
+from icemigrate.table_data.adopted_files import CODE, AdoptedFile, open_parquet
 from icemigrate.table_data.adopted_partitions import FileValues, partition_of
 from icemigrate.table_data.adopted_values import (
     ColumnRange,
@@ -36,7 +36,6 @@ from icemigrate.table_data.adopted_values import (
     read_values,
 )
 from icemigrate.table_data.load_target import LoadTarget
-from icemigrate.wal.storage_path import StoragePath
 
 
 class CheckedFile(Frozen):
@@ -152,16 +151,13 @@ def _opened(file: AdoptedFile) -> Iterator[Any]:
 
     :raises _Unfit: the storage does not give it.
     """
-    if not isinstance(file.path, StoragePath):
-        yield file.path
-        return
-    try:
-        stream = parquet_source(file.path)
-    except OSError as error:
-        hint = "check the right to read it, and that the storage can be reached"
-        raise _Unfit([file.problem(f"it cannot be read: {os_error_reason(error)}", hint)]) from None
-    with stream:
-        yield stream
+    with ExitStack() as stack:
+        try:
+            source = stack.enter_context(open_parquet(file.path))
+        except OSError as error:
+            hint = "check the right to read it, and that the storage can be reached"
+            raise _Unfit([file.problem(f"it cannot be read: {os_error_reason(error)}", hint)]) from None
+        yield source
 
 
 def _first_line(error: Exception) -> str:

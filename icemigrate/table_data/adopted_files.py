@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
@@ -98,12 +99,17 @@ def adopted_root(path: AnyPath) -> AnyPath:
     return path if isinstance(path, StoragePath) else Path(os.path.realpath(path))
 
 
-def parquet_source(path: AnyPath) -> Any:
-    """What pyarrow opens to read parts of a file.
+@contextmanager
+def open_parquet(path: AnyPath) -> Iterator[Any]:
+    """What pyarrow reads parts of a file from: a stream of a storage, which is closed, or the path.
 
     :raises OSError: a file on a storage cannot be opened.
     """
-    return path.open_file() if isinstance(path, StoragePath) else path
+    if not isinstance(path, StoragePath):
+        yield path
+        return
+    with path.open_file() as stream:
+        yield stream
 
 
 def find_files(path: AnyPath) -> FoundFiles:

@@ -14,7 +14,7 @@ from icemigrate.iceberg.arrow_types import arrow_type
 from icemigrate.iceberg.names import FieldPath
 from icemigrate.iceberg.types import Decimal, Field, List, Map, Primitive, Struct, Type
 from icemigrate.metadata_engine.parquet_metrics import MetricColumn, footer_bounds
-from icemigrate.table_data.adopted_files import parquet_source
+from icemigrate.table_data.adopted_files import open_parquet
 from icemigrate.wal.storage_path import AnyPath
 
 _TEMPORAL = ("date", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns")
@@ -86,7 +86,7 @@ def read_values(path: AnyPath, number: int, column: MetricColumn) -> Iterator[An
     import pyarrow.parquet as pq
 
     type_ = column.field.type
-    with pq.ParquetFile(parquet_source(path)) as file:
+    with open_parquet(path) as source, pq.ParquetFile(source) as file:
         name = file.schema.column(number).path
         for batch in file.iter_batches(columns=[name]):
             array = batch.column(0)
@@ -112,7 +112,7 @@ def missing_values(
 
     names = dict.fromkeys(one[0] for one in loose)
     fields = {field.name: field for field in columns}
-    with pq.ParquetFile(parquet_source(path)) as file:
+    with open_parquet(path) as source, pq.ParquetFile(source) as file:
         found = set[FieldPath]()
         for batch in file.iter_batches(columns=list(names)):
             for name in names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
+from numbers import Integral
 from typing import TypeVar
 
 from icemigrate.errors import UsageError
@@ -116,7 +117,7 @@ def _require_types(entry: Entry) -> None:
     if not isinstance(tenant, str):
         raise BadEntry(f"the tenant {tenant!r:.{LONGEST_TENANT}} is not a text", TENANT_RULE)
     time_ns: object = entry.time_ns
-    if not isinstance(time_ns, int) or isinstance(time_ns, bool):
+    if type(time_ns) is bool or not isinstance(time_ns, Integral):
         raise BadEntry(f"the time {time_ns!r:.40} is not a whole number", _TIME_RULE)
     kind: object = entry.kind
     encoding: object = entry.encoding
