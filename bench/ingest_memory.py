@@ -3,7 +3,8 @@
 ``python -m bench.ingest_memory --minutes 10`` starts a run over an empty log, appends telemetry of 50 tenants
 (:mod:`demo.telemetry_load`) at a rate, and prints the peak of each minute for the JVM and for the Python
 processes.  At the end it prints the slope of both in the second half, when all code is loaded and each task
-has run, and checks that each row is in a table.
+has run, and checks that each row is in a table.  Meanwhile old snapshots expire, as in production: the
+metadata of a table, which a commit reads, grows with its snapshots.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from pathlib import Path
 from bench.process_tree import memory_by_program
 from demo.telemetry_load import TelemetryLoad
 from demo.telemetry_tables import create_tables
+from icemigrate import IcebergManager
 from icemigrate.frozen import replace
-from icemigrate.wal import Fsync, Writer
+from icemigrate.wal import EntryKind, Fsync, Writer
 
 ROOT = Path(__file__).parents[1]
 _SAMPLE_S = 0.5
@@ -61,6 +63,33 @@ class LogWriter(threading.Thread):
         self.join()
 
 
+class SnapshotExpiry(threading.Thread):
+    """Expires the snapshots of all tables that are older than some minutes, again and again, until it is stopped."""
+
+    def __init__(self, folder: Path, load: TelemetryLoad, minutes: float) -> None:
+        super().__init__(daemon=True)
+        self._folder, self._minutes = folder, minutes
+        self._tables = [
+            f"otel.{load.tenant(number)}_{kind.value}" for number in range(load.tenants) for kind in EntryKind
+        ]
+        self._is_stopped = threading.Event()
+        self.expired = 0
+
+    def run(self) -> None:
+        with IcebergManager(self._folder) as manager:
+            while not self._is_stopped.wait(60 * self._minutes):
+                for name in self._tables:
+                    if self._is_stopped.is_set():
+                        return
+                    done = manager.expire_snapshots(name, self._minutes / (24 * 60))
+                    self.expired += len(done.expired)
+
+    def stop(self) -> None:
+        """Stop after the current table."""
+        self._is_stopped.set()
+        self.join()
+
+
 def peaks_by_minute(pid: int, minutes: float) -> list[dict[str, float]]:
     """The peak of each minute in megabytes, by program; each one is printed when it is known."""
     began, found = time.monotonic(), list[dict[str, float]]()
@@ -88,15 +117,18 @@ def slope(values: list[float]) -> float:
     return sum((at - middle) * (one - mean) for at, one in enumerate(values)) / spread if spread else 0.0
 
 
-def measure(folder: Path, minutes: float, rate: float, settings: str) -> None:
+def measure(folder: Path, minutes: float, rate: float, settings: str, expire_minutes: float) -> None:
     """Print the memory of a run.
 
     :param settings: further lines below ``pipeline`` in the project file.
+    :param expire_minutes: the age at which snapshots expire.
     """
-    create_tables(folder, TelemetryLoad(1, _ITEMS), settings)
+    load = TelemetryLoad(1, _ITEMS)
+    create_tables(folder, load, settings)
     log = folder / "log"
-    writer = LogWriter(log, rate)
+    writer, expiry = LogWriter(log, rate), SnapshotExpiry(folder, load, expire_minutes)
     writer.start()
+    expiry.start()
     command = [sys.executable, "-m", "icemigrate.cli", "ingest", "--project", str(folder)]
     options = ["--continuous", "5s", "--retention", "1m", "--format", "json", "--quiet"]
     with subprocess.Popen([*command, *options], cwd=ROOT, stdout=subprocess.PIPE) as running:
@@ -105,13 +137,16 @@ def measure(folder: Path, minutes: float, rate: float, settings: str) -> None:
         finally:
             running.send_signal(signal.SIGTERM)
             writer.stop()
+            expiry.stop()
         output, _ = running.communicate()
     done = subprocess.run(
         [*command, "--format", "json", "--quiet"], cwd=ROOT, stdout=subprocess.PIPE, check=True
     )
     results = [json.loads(text) for text in (output, done.stdout)]
     rows = sum(table["rows"] for result in results for table in result["tables"])
-    print(f"{writer.rows:,} rows written, {rows:,} in tables, {results[0]['batches']} batches")
+    print(
+        f"{writer.rows:,} rows written, {rows:,} in tables, {results[0]['batches']} batches, {expiry.expired:,} snapshots expired"
+    )
     assert rows == writer.rows, "each row is in a table once"
     half = peaks[len(peaks) // 2 :]
     for name in sorted(half[-1]):
@@ -125,10 +160,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=2)
     parser.add_argument("--rate", type=float, default=10, help=f"requests a second, of {_ITEMS} items each")
     parser.add_argument("--min-batch-bytes", type=int, help="default is a batch each 5 s")
+    parser.add_argument("--expire-minutes", type=float, default=10, help="the age at which snapshots expire")
     given = parser.parse_args()
     size = given.min_batch_bytes
     with tempfile.TemporaryDirectory() as name:
-        measure(Path(name), given.minutes, given.rate, "" if size is None else f"  min_batch_bytes: {size}\n")
+        settings = "" if size is None else f"  min_batch_bytes: {size}\n"
+        measure(Path(name), given.minutes, given.rate, settings, given.expire_minutes)
 
 
 if __name__ == "__main__":

@@ -100,6 +100,13 @@ def spark_conf(settings: SparkSettings, located: JarLocations) -> dict[str, str]
     if settings.is_local:
         conf |= {
             "spark.ui.enabled": "false",
+            # Nothing shows the statistics of ended jobs, and by default they take 100 MB of a long `ingest`.
+            "spark.ui.retainedJobs": "100",
+            "spark.ui.retainedStages": "100",
+            "spark.ui.retainedTasks": "1000",
+            "spark.sql.ui.retainedExecutions": "20",
+            # Broadcasts of ended jobs, one of each batch, stay until the JVM collects garbage.
+            "spark.cleaner.periodicGC.interval": "5min",
             # Only the page that is off shows the plan that Spark writes out for each statement.
             "spark.sql.ui.explainMode": "simple",
             "spark.driver.host": "127.0.0.1",
