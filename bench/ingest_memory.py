@@ -64,7 +64,7 @@ class LogWriter(threading.Thread):
 
 
 class SnapshotExpiry(threading.Thread):
-    """Expires the snapshots of all tables that are older than some minutes, again and again, until it is stopped."""
+    """Expires the snapshots of all tables that are older than some minutes, until it is stopped."""
 
     def __init__(self, folder: Path, load: TelemetryLoad, minutes: float) -> None:
         super().__init__(daemon=True)
@@ -144,9 +144,8 @@ def measure(folder: Path, minutes: float, rate: float, settings: str, expire_min
     )
     results = [json.loads(text) for text in (output, done.stdout)]
     rows = sum(table["rows"] for result in results for table in result["tables"])
-    print(
-        f"{writer.rows:,} rows written, {rows:,} in tables, {results[0]['batches']} batches, {expiry.expired:,} snapshots expired"
-    )
+    print(f"{writer.rows:,} rows written, {rows:,} in tables, {results[0]['batches']} batches")
+    print(f"{expiry.expired:,} snapshots expired")
     assert rows == writer.rows, "each row is in a table once"
     half = peaks[len(peaks) // 2 :]
     for name in sorted(half[-1]):

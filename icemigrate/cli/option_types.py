@@ -75,7 +75,7 @@ class DecimalNumber(_ParamType):
             return value
         text = str(value).strip()
         if len(text) > _LONGEST or not _DECIMAL.fullmatch(text):
-            self.fail(f"`{_shown(text)}` is not a number: write {self._example}", param, ctx)
+            self.fail(f"`{_shown(text)}` is not a decimal number: write {self._example}", param, ctx)
         return float(text)
 
 

@@ -24,9 +24,10 @@ from icemigrate.iceberg.retention import (
 )
 from icemigrate.iceberg.table_properties import GC_ENABLED_PROPERTY, is_gc_enabled
 from icemigrate.metadata_engine.apply_updates import complete_metadata
-from icemigrate.metadata_engine.table_store import TableCommit
+from icemigrate.metadata_engine.table_store import CommitConflict, TableCommit
 from icemigrate.metadata_engine.table_updates import requirements
 from icemigrate.results.snapshot_results import ExpireResult, KeptSnapshots
+from icemigrate.spark.java_errors import retry_on_conflict
 from icemigrate.system.measured_activity import FILES, measured_activity
 from icemigrate.table_data.live_files import LiveFileReader, SnapshotManifest
 from icemigrate.table_data.table_session import CurrentTable, TableSession
@@ -112,16 +113,34 @@ def expire_snapshots(
     :param shown: what a user agreed to: no other snapshot expires.
     :raises UsageError: there is no such table, or another project owns it.
     :raises IcemigrateError: as :func:`plan_expiry`; nothing was changed.
-    :raises CommitConflict: another writer committed first; nothing was changed.
+    :raises CommitConflict: other writers committed first in each attempt; nothing was changed.
     :raises Stopped: the user asked to stop before the commit began; nothing was changed.
     """
+    counted_from = at or datetime.now(timezone.utc)
+    return retry_on_conflict(
+        lambda: _expire(tables, name, older_than_days, counted_from, shown, is_dry_run=dry_run),
+        longest_pause_s=0.1,
+        is_conflict=lambda error: isinstance(error, CommitConflict) and not error.keeps_files,
+    )
+
+
+def _expire(
+    tables: TableSession,
+    name: str,
+    older_than_days: float,
+    at: datetime,
+    shown: ExpireResult | None,
+    *,
+    is_dry_run: bool,
+) -> ExpireResult:
+    """One attempt of :func:`expire_snapshots`."""
     table = load_for_snapshots(tables, name)
     plan = plan_expiry(tables, table, older_than_days, at)
     if shown is not None and not set(plan.expired) <= set(shown.expired):
         raise IcemigrateError(
             f"more snapshots of table `{name}` would expire than were shown", "run the command again"
         )
-    if dry_run or plan.is_empty:
+    if is_dry_run or plan.is_empty:
         return plan
     metadata = table.metadata
     updates: tuple[Json, ...] = (

@@ -56,15 +56,15 @@ def test_no_option_has_a_type_whose_messages_are_those_of_click() -> None:
         ),
         (
             "table expire a.b --days abc",
-            "`--days`: `abc` is not a number: write a number of days, such as `7` or `0.5`",
+            "`--days`: `abc` is not a decimal number: write a number of days, such as `7` or `0.5`",
         ),
         (
             "table expire a.b --days nan",
-            "`--days`: `nan` is not a number: write a number of days, such as `7` or `0.5`",
+            "`--days`: `nan` is not a decimal number: write a number of days, such as `7` or `0.5`",
         ),
         (
             "table expire a.b --days 7d",
-            "`--days`: `7d` is not a number: write a number of days, such as `7` or `0.5`",
+            "`--days`: `7d` is not a decimal number: write a number of days, such as `7` or `0.5`",
         ),
         (
             "generate a.b --rows 1e6",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from icemigrate.catalog.metadata_files import local_path
-from icemigrate.errors import ExitCode, IcemigrateError
+from icemigrate.errors import ExitCode, IcemigrateError, UsageError
 from icemigrate.results.snapshot_results import ExpireResult
 from icemigrate.table_data.live_files import LiveFileReader
 from icemigrate.table_data.snapshot_expiry import expire_snapshots
@@ -74,6 +74,27 @@ def test_only_files_of_expired_snapshots_are_deleted(orders: TableProject) -> No
     assert done.data_files == 3
     assert _files(orders) == _stored(orders) < before
     assert sorted(foreign_table(orders).scan().to_arrow()["id"].to_pylist()) == [2, 3]
+
+
+def test_a_writer_that_commits_first_does_not_stop_it(
+    orders: TableProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _rewritten(orders)
+    with orders.tables() as tables:
+        owner = type(tables.store)
+    real, others = owner.commit, list[int]()
+
+    def overtaken(*args: Any) -> Any:
+        if len(others) < 2:
+            others.append(append_rows(orders, [{"id": 10 + len(others)}]))
+        return real(*args)
+
+    monkeypatch.setattr(owner, "commit", overtaken)
+    done = _expire(orders)
+    assert (done.done, len(others)) == (True, 2)
+    assert not {*others[1:]} & {*done.expired}
+    assert _files(orders) == _stored(orders)
+    assert sorted(foreign_table(orders).scan().to_arrow()["id"].to_pylist()) == [2, 3, 10, 11]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -181,7 +202,17 @@ def test_the_command(orders: TableProject, capsys: pytest.CaptureFixture[str]) -
     assert "Nothing to expire" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("days", ["nan", "inf", "-inf", "-1", "1e308", "36501"])
+@pytest.mark.parametrize("days", ["nan", "inf", "-inf", "1e308"])
+def test_days_that_are_no_decimal_number_are_an_error(
+    orders: TableProject, capsys: pytest.CaptureFixture[str], days: str
+) -> None:
+    assert orders.run("table", "expire", "sales.orders", f"--days={days}", "-y") == ExitCode.USAGE
+    assert f"`{days}` is not a decimal number" in capsys.readouterr().err
+    with orders.tables() as tables, pytest.raises(UsageError, match="out of range"):
+        expire_snapshots(tables, "sales.orders", float(days))
+
+
+@pytest.mark.parametrize("days", ["-1", "36501"])
 def test_a_number_of_days_out_of_range_is_an_error(
     orders: TableProject, capsys: pytest.CaptureFixture[str], days: str
 ) -> None:

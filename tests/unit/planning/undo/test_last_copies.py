@@ -16,6 +16,7 @@ from icemigrate.execution import run
 from icemigrate.execution.last_copies import free_tags
 from icemigrate.frozen import replace
 from icemigrate.history.history_io import HistoryWriter
+from icemigrate.history.needed_snapshots import snapshots_with_last_copies
 from icemigrate.history.undo_record_codec import pack_undo, undo_to_json, unpack_undo
 from icemigrate.iceberg.file_evidence_values import Evidence, RetainedValues, ValueShare
 from icemigrate.iceberg.names import TableName
@@ -216,7 +217,8 @@ def test_further_tags_of_a_migration_are_its_own_and_others_are_not() -> None:
 
 def test_maintain_refuses_to_expire_a_snapshot_that_values_depend_on(lake: Lake) -> None:
     lake.rollback("0002", evidence=LOST)
-    look = SimpleNamespace(history=lake.history)
+    copies = snapshots_with_last_copies(lake.history)
+    look = SimpleNamespace(snapshots_with_last_copies=lambda uuid: copies[uuid])
     why = needed_snapshot_reason(look, lake.table(), frozenset({7, 8}))  # type: ignore[arg-type]
     assert why == (
         "snapshot 7 has values that the rollback of 0002 left there: "
