@@ -22,11 +22,11 @@ CHARACTERS_LIMIT = 20_000_000
 """How long the texts with variables in them may be together, in all copies of one entry."""
 LIMITED_BYTES = 1_000_000
 """The size of a project up to which its limits are constant; above it they grow with the size."""
-ALL_COPIES_LIMIT = 42_000
+ALL_COPIES_LIMIT = 33_000
 """As :data:`COPY_LIMIT`, for all entries with ``for_each`` of a project."""
-ALL_PARTS_LIMIT = 3_000_000
+ALL_PARTS_LIMIT = 2_000_000
 """As :data:`PARTS_LIMIT`, for all entries with ``for_each`` of a project."""
-ALL_CHARACTERS_LIMIT = 100_000_000
+ALL_CHARACTERS_LIMIT = 75_000_000
 """As :data:`CHARACTERS_LIMIT`, for all entries with ``for_each`` of a project."""
 
 _VARIABLE = re.compile(r"\$(\$)?\{([^}]*)\}")

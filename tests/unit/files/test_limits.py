@@ -98,7 +98,7 @@ def described(number: int) -> str:
 def test_a_replay_over_the_limit_of_its_work_is_squashed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replay_work, "WORK_LIMIT", 200_000)
+    monkeypatch.setattr(replay_work, "WORK_LIMIT", 129_000)
     given = project(tmp_path, WIDE, *map(described, range(60)))
     (found,) = check(given).diagnostics
     assert (found.code, str(found.place)[-27:]) == ("too-much-work", "migrations/0028_a.yaml:1:17")
