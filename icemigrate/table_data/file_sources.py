@@ -35,7 +35,8 @@ class FileSources:
 
     def common_columns(self) -> frozenset[str]:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
-        return frozenset.intersection(*(source.common_columns() for source in self._sources))
+        found = [source.common_columns() for source in self._sources if source.columns()]
+        return frozenset.intersection(*found) if found else frozenset()
 
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""

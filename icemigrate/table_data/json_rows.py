@@ -1,17 +1,18 @@
-"""Rows of JSON lines: one object for each line; a line without text is passed over."""
+"""Rows of JSON files: lines with one object each, or one array of objects."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from icemigrate.errors import UsageError
+from icemigrate.frozen import Frozen
 from icemigrate.iceberg.types import Field, is_nested
 from icemigrate.metadata_engine.parquet_values import surrogate_problem
 from icemigrate.table_data.bad_rows import BadRow
 from icemigrate.table_data.csv_rows import require_encoding
 from icemigrate.table_data.input_files import InputFile
+from icemigrate.table_data.json_objects import JsonNumber, is_array, json_rows
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.numbered_batches import numbered_batch, numbered_schema
@@ -22,43 +23,53 @@ _BATCH = 20_000
 _SHOWN = 200
 
 
-class _Number(str):
-    """A number as it is written, so that no digit is lost."""
+class _Keys(Frozen):
+    """The keys of a file.
 
-    __slots__ = ()
+    :param lines: by key the line of the first row that has it.
+    :param common: the keys that every row has.
+    :param rows: how many rows are objects.
+    """
+
+    lines: Mapping[str, int]
+    common: frozenset[str]
+    rows: int
 
 
 class JsonSource:
-    """Files of JSON lines."""
+    """JSON files."""
 
     is_repeatable = True
 
     def __init__(self, files: Sequence[InputFile]) -> None:
         self._files, self.size = tuple(files), sum(file.size for file in files)
-        keys = {file: _keys(file) for file in self._files}
-        self._columns = {file: tuple(found) for file, (found, _) in keys.items()}
-        self._common = frozenset.intersection(*(common for _, common in keys.values()))
+        # An empty array has no row that lacks a required column.
+        self._keys = {file: keys for file in self._files if (keys := _keys(file)).rows}
 
     def columns(self) -> frozenset[str]:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
-        return frozenset(name for names in self._columns.values() for name in names)
+        return frozenset(name for keys in self._keys.values() for name in keys.lines)
 
     def common_columns(self) -> frozenset[str]:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
-        return self._common
+        found = [keys.common for keys in self._keys.values()]
+        return frozenset.intersection(*found) if found else frozenset()
 
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
-        for file, names in self._columns.items():
-            target.require_columns(names, file.shown)
+        known = {column.name for column in target.columns}
+        for file, keys in self._keys.items():
+            unknown = next((name for name in keys.lines if name not in known), None)
+            place = file.shown if unknown is None else f"{file.shown}:{keys.lines[unknown]}"
+            target.require_columns(tuple(keys.lines), place)
         return None
 
     def numbered(self, db: LoadDatabase, target: LoadTarget) -> Iterator[NumberedRows]:
         """See :class:`~icemigrate.table_data.row_sources.RowSource`."""
         import pyarrow as pa
 
-        for file, names in self._columns.items():
-            columns = tuple(target.column(name) for name in names)
+        for file, keys in self._keys.items():
+            columns = tuple(target.column(name) for name in keys.lines)
             schema = numbered_schema(columns)
             unreadable = list[BadRow]()
             reader = pa.RecordBatchReader.from_batches(schema, _batches(file, columns, schema, unreadable))
@@ -66,58 +77,28 @@ class JsonSource:
             yield NumberedRows(relation, lambda unreadable=unreadable: unreadable)  # type: ignore[misc]
 
 
-class _RepeatedKeys:
-    """The keys that objects of a row have twice; JSON readers differ in which value they take."""
-
-    def __init__(self) -> None:
-        self.found = list[str]()
-
-    def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """The object of some keys and values."""
-        value = dict(pairs)
-        if len(value) < len(pairs):
-            keys = [key for key, _ in pairs]
-            self.found.append(next(key for key in keys if keys.count(key) > 1))
-        return value
-
-
-def _objects(file: InputFile) -> Iterator[tuple[int, str, Any, str | None]]:
-    """The line, text, value and problem of each row; the value is an error where it is no object."""
-    repeated = _RepeatedKeys()
-    with file.content() as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.strip():
-                continue
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            try:
-                value = json.loads(
-                    text, parse_float=_Number, parse_int=_Number, object_pairs_hook=repeated.object
-                )
-            except (ValueError, RecursionError) as error:
-                value = ValueError(f"it is not JSON: {getattr(error, 'msg', error)}")
-            if not isinstance(value, (dict, ValueError)):
-                value = ValueError("it is not an object")
-            problem = f"an object has the key `{repeated.found[0]}` twice" if repeated.found else None
-            repeated.found.clear()
-            yield number, text.rstrip("\n"), value, problem
-
-
-def _keys(file: InputFile) -> tuple[Iterable[str], frozenset[str]]:
-    """The keys of any row, and those of every row.
+def _keys(file: InputFile) -> _Keys:
+    """The keys of a file.
 
     :raises UsageError: the file is no text in UTF-8, or has no object.
     """
     require_encoding(file)
-    counts = dict[str, int]()
-    rows = 0
-    for _, _, value, _ in _objects(file):
-        if isinstance(value, dict):
-            rows += 1
-            for key in value:
-                counts[key] = counts.get(key, 0) + 1
-    if not rows:
-        raise UsageError(f"{file.shown}: no line has a JSON object", "write one object in each line")
-    return counts, frozenset(key for key, count in counts.items() if count == rows)
+    counts, lines = dict[str, int](), dict[str, int]()
+    rows = others = 0
+    for row in json_rows(file):
+        if isinstance(row.value, ValueError):
+            others += 1
+            continue
+        rows += 1
+        for key in row.value:
+            counts[key] = counts.get(key, 0) + 1
+            lines.setdefault(key, row.line)
+    if not rows and is_array(file):
+        if others:
+            raise file.error("no element of its array is an object", "write one object for each row")
+    elif not rows:
+        raise file.error("no line has a JSON object", "write one object in each line, or an array of objects")
+    return _Keys(lines, frozenset(key for key, count in counts.items() if count == rows), rows)
 
 
 def _batches(
@@ -127,12 +108,13 @@ def _batches(
 
     string = pa.string()
     numbers, texts, problems = list[int](), [list[str | None]() for _ in columns], list[dict[str, str]]()
-    for number, text, value, problem in _objects(file):
-        if isinstance(value, ValueError) or problem is not None:
-            shown = str(value) if problem is None else problem
-            unreadable.append(BadRow(file.shown, number, (shown,), {"line": text[:_SHOWN]}))
+    for row in json_rows(file):
+        value = row.value
+        if isinstance(value, ValueError) or row.problem is not None:
+            shown = str(value) if row.problem is None else row.problem
+            unreadable.append(BadRow(file.shown, row.line, (shown,), {"line": row.text[:_SHOWN]}))
             continue
-        numbers.append(number)
+        numbers.append(row.line)
         problems.append({})
         for position, column in enumerate(columns):
             try:
@@ -170,7 +152,7 @@ def _text(column: Field, value: Any) -> str | None:
 
 def _encoded(value: Any) -> str:
     """JSON with numbers as they were written."""
-    if isinstance(value, _Number):
+    if isinstance(value, JsonNumber):
         return str(value)
     if isinstance(value, dict):
         return f"{{{', '.join(f'{json.dumps(k)}: {_encoded(v)}' for k, v in value.items())}}}"

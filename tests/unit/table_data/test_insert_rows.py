@@ -419,7 +419,7 @@ def test_nothing_is_loaded_if_an_output_cannot_be_written(
         ("e.csv.zst", zstd(b'\xef\xbb\xbfid,customer\n1,"a\nb"\n2,"a""\n3,c\n'), r":4:3: .* does not end"),
         ("e.tsv", b'id\tcustomer\r\n1\t"a"\r\n2\t"b\r\n3\t"c"\r\n', r":3:3: .* has text after its closing"),
         ("e.jsonl", b'{"id": 1, "custmer": 2}\n', "has no column `custmer`"),
-        ("e.jsonl", b"[1]\n", "no line has a JSON object"),
+        ("e.jsonl", b"[1]\n", "no element of its array is an object"),
         ("e.jsonl", b"\xff\xfe", "is not UTF-8"),
         ("e.parquet", b"PARX", "it is not a Parquet file"),
         ("e.parquet", b"PAR1junk", r"e\.parquet: it cannot be read as parquet: File too small"),
