@@ -48,12 +48,12 @@ def read_header(file: InputFile) -> tuple[str, ...]:
     if header is None:
         raise file.error("it has no header", "write the names of the columns in the first line")
     if len(header) == 1 and file.given_delimiter is None and not text.lstrip().startswith('"'):
-        _require_delimiter(file, header[0])
+        require_delimiter(file, header[0])
     _require_names(file, header)
     return header
 
 
-def _require_delimiter(file: InputFile, header: str) -> None:
+def require_delimiter(file: InputFile, header: str) -> None:
     """Check that a header with one name, not in quotes, has no other delimiter.
 
     :raises UsageError: it has one.
@@ -62,13 +62,15 @@ def _require_delimiter(file: InputFile, header: str) -> None:
     most = max(others, key=header.count)
     if most not in header:
         return
-    option, own = _OTHER_DELIMITERS[most], _OTHER_DELIMITERS[file.delimiter]
+    option = f"give `--delimiter {_OTHER_DELIMITERS[most]}`"
+    if file.given_delimiter is None:
+        option += f"; `--delimiter {_OTHER_DELIMITERS[file.delimiter]}` reads one column of this name"
     shown = "tabs" if most == "\t" else f"`{most}`"
     text = header if len(header) <= _SHOWN else f"{header[:_SHOWN]}…"
     raise file.error(
         f"its header `{text}` has one name, which looks like {header.count(most) + 1} names with {shown} "
         "between them",
-        f"give `--delimiter {option}`; `--delimiter {own}` reads one column of this name",
+        option,
     )
 
 

@@ -32,6 +32,8 @@ _ENDINGS = {
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd"}
 _MAGIC_OF_PARQUET = b"PAR1"
+_MAGIC_OF_COMPRESSIONS = {b"\x1f\x8b\x08": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""With these bytes begins no text in UTF-8, and no file of the other formats."""
 _PATTERN_CHARACTERS = "*?["
 _PART = 1 << 20
 _STDIN = Path("-")
@@ -296,7 +298,7 @@ def _readable(path: Path, shown: str, folder: Path, wanted: DataFormat) -> Input
         link = folder / f"input-{len(list(folder.iterdir()))}{rest[-1] if rest else ''}"
         link.symlink_to(target)
         target = link
-    return _unpacked(InputFile(shown, target, known, compression), folder)
+    return _unpacked(InputFile(shown, target, known, _compression(target) or compression), folder)
 
 
 def _standard_input(folder: Path, wanted: DataFormat) -> InputFile:
@@ -308,7 +310,14 @@ def _standard_input(folder: Path, wanted: DataFormat) -> InputFile:
         shutil.copyfileobj(sys.stdin.buffer, copy, _PART)
     if not path.stat().st_size:
         raise UsageError("standard input is empty")
-    return InputFile("standard input", path, known)
+    return _unpacked(InputFile("standard input", path, known, _compression(path)), folder)
+
+
+def _compression(path: Path) -> str | None:
+    """The compression of a file, whatever its name is; ``None`` without one."""
+    with path.open("rb") as stream:
+        start = stream.read(4)
+    return next((name for magic, name in _MAGIC_OF_COMPRESSIONS.items() if start.startswith(magic)), None)
 
 
 def _unpacked(file: InputFile, folder: Path) -> InputFile:

@@ -16,6 +16,7 @@ from icemigrate.table_data.csv_rows import (
     NumberedRecords,
     fast_relation,
     read_header,
+    require_delimiter,
     require_encoding,
 )
 from icemigrate.table_data.duckdb_session import quoted_identifier, text_literal
@@ -96,7 +97,10 @@ class CsvSource:
     def fast(self, db: LoadDatabase, target: LoadTarget) -> tuple[LoadRelation, ...] | None:
         """See :class:`RowSource`; files with the same header are one relation."""
         groups: dict[tuple[object, ...], list[InputFile]] = {}
+        known = {column.name for column in target.columns}
         for file, header in self._headers.items():
+            if len(header) == 1 and header[0] not in known:
+                require_delimiter(file, header[0])
             target.require_columns(header, file.shown)
             groups.setdefault((header, file.format, file.compression), []).append(file)
         if any(is_nested(target.column(name).type) for name in self.columns()):

@@ -106,6 +106,20 @@ def test_a_header_with_another_delimiter_is_one_error(
     assert f"give `--delimiter {option}`; `--delimiter " in error
 
 
+@pytest.mark.parametrize("given", [";", "^"])
+@pytest.mark.parametrize("command", ["insert", "upsert"])
+def test_a_wrong_delimiter_is_one_error(
+    written: WrittenTables, capsys: pytest.CaptureFixture[str], given: str, command: str
+) -> None:
+    path, table = written.file("a.csv", "id,city\n1,Oslo\n"), written.create(ITEMS)
+    more = ["--on", "id"] if command == "upsert" else []
+    code = written.project.run("table", command, table, "--data", path, "--delimiter", given, *more)
+    assert code == ExitCode.USAGE
+    error = capsys.readouterr().err
+    assert "a.csv: its header `id,city` has one name, which looks like 2 names with `,` between them" in error
+    assert "give `--delimiter ,`\n" in error
+
+
 @pytest.mark.parametrize("text", ['"a;b"\n1\n', "a;b\n1\n"])
 def test_a_name_may_have_a_delimiter(written: WrittenTables, text: str) -> None:
     path, name = written.file("s.csv", text), f"sales.n{len(text)}"

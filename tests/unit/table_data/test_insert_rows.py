@@ -84,6 +84,10 @@ def arrow(new: Any) -> bytes:
         ("a.json.gz", gzip.compress(JSON.encode())),
         ("a.parquet", parquet()),
         ("a.parquet.zst", zstd(parquet())),
+        ("packed.csv", gzip.compress(CSV.encode())),
+        ("packed.csv.gz", zstd(CSV.encode())),
+        ("packed.json", zstd(JSON.encode())),
+        ("packed.parquet", gzip.compress(parquet())),
         ("a.arrow", arrow(pa.ipc.new_file)),
         ("a.arrows", arrow(pa.ipc.new_stream)),
     ],
@@ -454,10 +458,22 @@ def test_a_missing_file_and_a_folder_are_errors(written: WrittenTables) -> None:
         insert_files(written.session, table, ["-"])
 
 
-def test_standard_input(written: WrittenTables, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("data_format", "content"),
+    [
+        ("csv", CSV.encode()),
+        ("csv", gzip.compress(CSV.encode())),
+        ("json", zstd(JSON.encode())),
+        ("parquet", parquet()),
+        ("parquet", gzip.compress(parquet())),
+    ],
+)
+def test_standard_input(
+    written: WrittenTables, monkeypatch: pytest.MonkeyPatch, data_format: str, content: bytes
+) -> None:
     table = written.create(ORDERS)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(CSV.encode())))
-    assert insert_files(written.session, table, ["-"], DataFormat("csv")).rows == 2
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert insert_files(written.session, table, ["-"], DataFormat(data_format)).rows == 2
     assert written.rows(table) == ROWS
 
 
