@@ -18,6 +18,7 @@ from icemigrate.files.read.list_sources import (
     as_list_values,
     by_list_name,
     is_list_value,
+    merge_list_values,
 )
 from icemigrate.frozen import replace
 from icemigrate.history.history_properties import History
@@ -72,6 +73,14 @@ def known_values(project: Project) -> tuple[ListValues, ...]:
     """The values of all lists that name a source, where they are known."""
     found = {n: one.values for n, one in project.lists.items() if isinstance(one, ListSource)}
     return as_list_values({name: values for name, values in found.items() if values is not None})
+
+
+def recorded_values(history: History) -> Mapping[str, tuple[str, ...]]:
+    """The values of lists for which any version is recorded, by the names of the lists."""
+    found: tuple[ListValues, ...] = ()
+    for applied in history.applied:
+        found = merge_list_values(found, applied.list_values)
+    return by_list_name(found)
 
 
 def _values(

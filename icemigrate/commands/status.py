@@ -22,6 +22,7 @@ from icemigrate.commands.unlock import interrupted_intents, interruption_text, l
 from icemigrate.errors import CatalogError, HistoryError, IcemigrateError, Mistakes
 from icemigrate.evidence.old_partition_files import find_old_partition_files
 from icemigrate.execution.environment_session import EnvironmentSession, open_environment
+from icemigrate.files.read.list_sources import ListSource
 from icemigrate.files.read.migration_file import AnyFile
 from icemigrate.files.version_number import Version
 from icemigrate.frozen import replace
@@ -145,8 +146,9 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
     """
     with file_errors_first(project), open_environment(project, environment) as session:
         known = session.history()
-        files, planned = files_and_table_names(project, known)
-        late = OutOfOrderCheck(project, known)
+        session, unread = _with_list_values(session, known)
+        files, planned = files_and_table_names(session.project, known)
+        late = OutOfOrderCheck(session.project, known)
         version_states = migration_states(files, known.applied, known.intents, known.lock, out_of_order=late)
         others = _colliding(known, files, version_states)
         applied = [m.version for m in version_states.migrations if m.state in COMPLETE_STATES]
@@ -158,7 +160,7 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
             if e.version is not None and e.event is LogEvent.ROLLED_BACK
         }
         lost = _lost_rollbacks(session, known, details)
-        lists, unread = _list_progress(session, known)
+        lists = {} if unread else _list_progress(session, known)
         return Status(
             project=project.name,
             environment=session.environment.name,
@@ -179,22 +181,27 @@ def status(project: Project, environment: str | None = None, *, details: bool = 
         )
 
 
-def _list_progress(
-    session: EnvironmentSession, known: History
-) -> tuple[Mapping[str, tuple[ListProgress, ...]], str | None]:
-    """The lists of applied templates, by version; and why their values cannot be read."""
-    if not any(applied.list_values for applied in known.applied):
-        return {}, None
-    from icemigrate.commands.list_progress import list_progress
+def _with_list_values(session: EnvironmentSession, known: History) -> tuple[EnvironmentSession, str | None]:
+    """The session, whose project has the values of its lists; and why they cannot be read."""
+    if not any(isinstance(source, ListSource) for source in session.project.lists.values()):
+        return session, None
     from icemigrate.commands.list_values import load_with_list_values
 
     try:
-        session, _ = load_with_list_values(session, known)
+        return load_with_list_values(session, known)[0], None
     except Mistakes:
         raise
     except IcemigrateError as error:
-        return {}, error.message
-    return list_progress(session.project, known), None
+        return session, error.message
+
+
+def _list_progress(session: EnvironmentSession, known: History) -> Mapping[str, tuple[ListProgress, ...]]:
+    """The lists of applied templates, by version."""
+    if not any(applied.list_values for applied in known.applied):
+        return {}
+    from icemigrate.commands.list_progress import list_progress
+
+    return list_progress(session.project, known)
 
 
 def _colliding(

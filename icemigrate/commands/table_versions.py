@@ -6,12 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from icemigrate.commands.list_values import known_values, recorded_values, with_values
 from icemigrate.commands.plan_from_empty import plan_from_empty
 from icemigrate.commands.project_files import load_unapplied, load_valid_files
+from icemigrate.commands.template_names import RecordedValues, lacks_values
 from icemigrate.errors import HistoryError
+from icemigrate.files.read.list_sources import as_list_values, by_list_name, merge_list_values
 from icemigrate.files.read.migration_file import AnyFile, MigrationFile
 from icemigrate.files.version_number import Version
-from icemigrate.frozen import Frozen
+from icemigrate.frozen import Frozen, replace
 from icemigrate.history.history_properties import History
 from icemigrate.history.migration_states import MigrationStates
 from icemigrate.history.recorded_versions import VersionState
@@ -53,23 +56,59 @@ def files_and_table_names(
 
     The tables of an applied file are in its undo record, so the file is not parsed, and only the files after
     the last applied one are planned.  Where another file is edited, interrupted, out of order or without a
-    record, all files are read and planned from empty.
+    record, all files are read and planned from empty, an applied template for its recorded values only.
 
+    :param project: with the values of its lists, where they are known.
     :raises Mistakes: files have errors.
     :raises IcemigrateError: the folder cannot be read.
     """
     recorded = [a for a in known.applied if a.state is VersionState.APPLIED and a.version.text in known.undo]
     last = max((a.version for a in known.applied if a.state is VersionState.APPLIED), default=None)
+    values = {**recorded_values(known), **by_list_name(known_values(project))}
+    project = with_values(project, values)
     loaded = load_unapplied(project, recorded)
-    is_in_order = not known.intents and (
-        last is None or all(file.version > last for file in loaded.migrations)
-    )
-    if loaded.unread and is_in_order:
+    # A comment in a file, or another list of the project file, changes the fingerprint, but no table.
+    checksums = {a.version: a.checksum for a in recorded}
+    changed = [file for file in loaded.migrations if checksums.get(file.version) != file.checksum]
+    is_in_order = not known.intents and (last is None or all(file.version > last for file in changed))
+    if len(changed) < len(loaded.files) and is_in_order:
         with suppress(HistoryError):
             names = {a.version.text: _recorded_names(known, a.version) for a in recorded}
-            return loaded.files, {**names, **_names_of_plans(project, loaded.migrations, known.state)}
-    files = load_valid_files(project) if loaded.unread else loaded.migrations
+            pending = [_with_tables_of(file, values) for file in changed]
+            return loaded.files, {**names, **_names_of_plans(project, pending, known.state)}
+    of_versions = _values_of_versions(known)
+    files = tuple(
+        _with_tables_of(file, of_versions.get(file.version, values))
+        for file in load_valid_files(
+            with_values(project, _merged(recorded_values(known), values)), is_expansion_limited=False
+        )
+    )
     return files, _names_of_plans(project, files, EMPTY_STATE)
+
+
+def _with_tables_of(file: MigrationFile, values: Mapping[str, tuple[str, ...]]) -> MigrationFile:
+    """A file with the tables of some values of its lists: no table of another value, and no placeholder."""
+    if not file.templates:
+        return file
+    return replace(file, tables=tuple(entry for entry in file.tables if not lacks_values(entry, values)))
+
+
+def _values_of_versions(known: History) -> RecordedValues:
+    """The values of lists for which versions have tables, also where a run of them was interrupted."""
+    began = {intent.version: intent.was for intent in known.intents if intent.was is not None}
+    return {
+        a.version: by_list_name(
+            merge_list_values(a.list_values, began[a.version].list_values if a.version in began else ())
+        )
+        for a in known.applied
+        if a.state in (VersionState.APPLIED, VersionState.INTERRUPTED)
+    }
+
+
+def _merged(
+    first: Mapping[str, tuple[str, ...]], second: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, tuple[str, ...]]:
+    return by_list_name(merge_list_values(as_list_values(first), as_list_values(second)))
 
 
 def _recorded_names(known: History, version: Version) -> tuple[PlannedTableName, ...]:
