@@ -216,7 +216,7 @@ def list_migrations(
     try:
         names = list_names_inside(folder, top)
     except FileNotFoundError as error:
-        hint = "run `icemigrate init` to create it, or set `migrations` in the project file"
+        hint = "run `icemigrate new DESCRIPTION` to create it, or set `migrations` in the project file"
         raise IcemigrateError(f"the migrations folder `{shown}` does not exist", hint) from error
     except OutsideRepository as error:
         hint = "move the migrations into the repository, and name their folder under `migrations`"

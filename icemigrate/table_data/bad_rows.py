@@ -32,12 +32,14 @@ class BadRow(Frozen):
     :param row: its number; in a CSV or JSON file the line where it begins.
     :param problems: all that does not fit.
     :param values: of the row, or its text.
+    :param source: the row as it was given, as a JSON object on one line; ``None`` where `values` are that.
     """
 
     file: str
     row: int
     problems: tuple[str, ...]
     values: Mapping[str, Any]
+    source: str | None = None
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -93,8 +95,9 @@ class BadRows:
 
 def _line(row: BadRow) -> str:
     problem = "; ".join(row.problems)
-    found = {"file": row.file, "row": row.row, "problem": problem, "values": dict(row.values)}
-    return escaped_json(json.dumps(found, ensure_ascii=False, default=str))
+    found = {"file": row.file, "row": row.row, "problem": problem}
+    values = row.source or json.dumps(dict(row.values), ensure_ascii=False, default=str)
+    return escaped_json(f'{json.dumps(found, ensure_ascii=False)[:-1]}, "values": {values}}}')
 
 
 def value_problem(column: Field, value: Any) -> str:

@@ -171,12 +171,11 @@ class NumberedRecords:
         ragged = dict[int, BadRow]()
 
         def skip(row: Any) -> str:
-            text = row.text if len(row.text) <= _SHOWN else f"{row.text[:_SHOWN]}…"
             found, wanted = row.actual_columns, row.expected_columns
             values = format_count(found, "value")
             problem = f"it has {values}, and the header has {wanted}"
             ragged[row.number] = BadRow(
-                self.file.shown, self.lines.line(row.number), (problem,), {"record": text}
+                self.file.shown, self.lines.line(row.number), (problem,), {"record": row.text}
             )
             return "skip"
 

@@ -20,7 +20,6 @@ from icemigrate.table_data.row_relations import LoadRelation
 from icemigrate.table_data.row_sources import NumberedRows, register
 
 _BATCH = 20_000
-_SHOWN = 200
 
 
 class _Keys(Frozen):
@@ -108,13 +107,15 @@ def _batches(
 
     string = pa.string()
     numbers, texts, problems = list[int](), [list[str | None]() for _ in columns], list[dict[str, str]]()
+    sources = list[str]()
     for row in json_rows(file):
         value = row.value
         if isinstance(value, ValueError) or row.problem is not None:
             shown = str(value) if row.problem is None else row.problem
-            unreadable.append(BadRow(file.shown, row.line, (shown,), {"line": row.text[:_SHOWN]}))
+            unreadable.append(BadRow(file.shown, row.line, (shown,), {"line": row.text}))
             continue
         numbers.append(row.line)
+        sources.append(row.text)
         problems.append({})
         for position, column in enumerate(columns):
             try:
@@ -123,12 +124,12 @@ def _batches(
                 problems[-1][column.name] = str(error)
                 texts[position].append(None)
         if len(numbers) == _BATCH:
-            yield numbered_batch(
-                schema, columns, numbers, [pa.array(t, pa.string()) for t in texts], problems
-            )
-            numbers, texts, problems = [], [[] for _ in columns], []
+            arrays = [pa.array(t, string) for t in texts]
+            yield numbered_batch(schema, columns, numbers, arrays, problems, sources)
+            numbers, texts, problems, sources = [], [[] for _ in columns], [], []
     if numbers:
-        yield numbered_batch(schema, columns, numbers, [pa.array(t, string) for t in texts], problems)
+        arrays = [pa.array(t, string) for t in texts]
+        yield numbered_batch(schema, columns, numbers, arrays, problems, sources)
 
 
 def _text(column: Field, value: Any) -> str | None:

@@ -20,7 +20,7 @@ from icemigrate.table_data.duckdb_session import quoted_identifier
 from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
-from icemigrate.table_data.row_relations import PROBLEM, ROW, LoadRelation
+from icemigrate.table_data.row_relations import PROBLEM, ROW, SOURCE, LoadRelation
 from icemigrate.table_data.row_sources import NumberedRows
 
 
@@ -74,7 +74,8 @@ class MappingSource:
         loose = pa.schema([field.with_nullable(True) for field in columns])
         table = pa.Table.from_pylist(rows, loose)
         table = table.add_column(0, ROW, [pa.array(numbers, pa.int64())])
-        table = table.add_column(0, PROBLEM, [pa.nulls(len(numbers), pa.string())])
+        for name in (PROBLEM, SOURCE):
+            table = table.add_column(0, name, [pa.nulls(len(numbers), pa.string())])
         name = f"rows_{uuid4().hex}"
         db.connection.register(name, readable_arrow(table))
         given = db.types(name)

@@ -16,7 +16,7 @@ from icemigrate.iceberg.arrow_types import arrow_schema
 from icemigrate.iceberg.json_text import unique_keys
 from icemigrate.iceberg.types import Field, List, Map, Primitive, Struct, Type, is_nested
 from icemigrate.metadata_engine.parquet_values import UnfitValue, stored_value
-from icemigrate.table_data.row_relations import PROBLEM, ROW
+from icemigrate.table_data.row_relations import PROBLEM, ROW, SOURCE
 
 
 def numbered_schema(columns: Sequence[Field]) -> Any:
@@ -28,7 +28,7 @@ def numbered_schema(columns: Sequence[Field]) -> Any:
         pa.field(column.name, typed.field(i).type if is_nested(column.type) else pa.string())
         for i, column in enumerate(columns)
     ]
-    return pa.schema([(ROW, pa.int64()), (PROBLEM, pa.string()), *fields])
+    return pa.schema([(ROW, pa.int64()), (PROBLEM, pa.string()), (SOURCE, pa.string()), *fields])
 
 
 def numbered_batch(
@@ -37,21 +37,28 @@ def numbered_batch(
     numbers: Sequence[int],
     texts: Sequence[Any],
     problems: Sequence[Mapping[str, str]] | None = None,
+    sources: Sequence[str] | None = None,
 ) -> Any:
     """A batch of rows.
 
     :param texts: an Arrow array of texts for each column; those of nested columns are JSON.
     :param problems: of each row by column, as far as they are known.
+    :param sources: each row as a JSON object on one line; without them, the texts are what was given.
     """
     import pyarrow as pa
 
+    if sources is None and any(is_nested(column.type) for column in columns):
+        names = [column.name for column in columns]
+        rows = zip(*(array.to_pylist() for array in texts), strict=True)
+        sources = [json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False) for row in rows]
     found = [dict(problems[at]) if problems else {} for at in range(len(numbers))]
     arrays = [
-        _values(column, array, schema.field(position + 2).type, found) if is_nested(column.type) else array
-        for position, (column, array) in enumerate(zip(columns, texts, strict=True))
+        _values(column, array, schema.field(column.name).type, found) if is_nested(column.type) else array
+        for column, array in zip(columns, texts, strict=True)
     ]
     encoded = pa.array([json.dumps(by_column) if by_column else None for by_column in found], pa.string())
-    given = [pa.array(numbers, pa.int64()), encoded, *arrays]
+    as_given = pa.nulls(len(numbers), pa.string()) if sources is None else pa.array(sources, pa.string())
+    given = [pa.array(numbers, pa.int64()), encoded, as_given, *arrays]
     return pa.RecordBatch.from_arrays(given, schema=schema)
 
 

@@ -21,7 +21,7 @@ from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.parquet_output import NullInRequired, TemporaryFile, write_parquet
 from icemigrate.table_data.partition_columns import NO_PARTITION, lacks_partition
-from icemigrate.table_data.row_relations import PROBLEM, ROW, LoadRelation
+from icemigrate.table_data.row_relations import PROBLEM, ROW, SOURCE, LoadRelation
 from icemigrate.table_data.row_sources import NumberedRows, RowSource
 
 _BATCH = 10_000
@@ -143,18 +143,19 @@ def _unfit(db: LoadDatabase, target: LoadTarget, rows: NumberedRows) -> Iterator
     values = "".join(f", CAST({quoted_identifier(name)} AS VARCHAR)" for name in names)
     # Each condition reads the columns, and the relation may be a stream: one scan.
     cursor = db.connection.execute(
-        f"SELECT {ROW}, {PROBLEM}, [{flags}]::BOOLEAN[]{values} FROM {relation.sql} WHERE {_bad(misfits)}"
+        f"SELECT {ROW}, {PROBLEM}, {SOURCE}, [{flags}]::BOOLEAN[]{values} FROM {relation.sql} "
+        f"WHERE {_bad(misfits)}"
     )
     found = list[BadRow]()
     while batch := cursor.fetchmany(_BATCH):
-        for number, unread, unfit, *given in batch:
+        for number, unread, source, unfit, *given in batch:
             by_name = dict(zip(names, given, strict=True))
             problems: dict[str, str] = {} if unread is None else json.loads(unread)
             for misfit in compress(misfits, unfit):
                 name = misfit.column.name
                 problems.setdefault(name, value_problem(misfit.column, by_name[name]) + misfit.reason)
             in_order = (problems[c.name] for c in target.columns if c.name in problems)
-            found.append(BadRow(relation.file, number, tuple(in_order), by_name))
+            found.append(BadRow(relation.file, number, tuple(in_order), by_name, source))
     found.extend(rows.unreadable())
     yield from sorted(found, key=lambda row: row.row)
 

@@ -12,10 +12,11 @@ from icemigrate.table_data.duckdb_types import duckdb_type
 from icemigrate.table_data.nested_casts import nested_misfits
 from icemigrate.table_data.text_casts import loses_digits, text_misfits, text_value
 
-ROW, PROBLEM = "_icemigrate_row", "_icemigrate_problem"
-"""The columns of a numbered relation: the number of the row, and why values cannot be read.
+ROW, PROBLEM, SOURCE = "_icemigrate_row", "_icemigrate_problem", "_icemigrate_source"
+"""The columns of a numbered relation: the number of the row, why values cannot be read, and the row as given.
 
-The second one is a JSON object by column, or null.
+The second one is a JSON object by column, or null.  The third one is a JSON object on one line, or null where
+the columns have the values as they were given.
 """
 NULL_TYPE = "NULL"
 """The type of a column or an expression that is always null."""
@@ -30,7 +31,7 @@ class LoadRelation(Frozen):
     :param sql: a table function, a table or a query in parentheses.
     :param types: the type of each column in DuckDB, or :data:`TEXT`.
     :param file: names the rows in messages; empty for rows of this process.
-    :param is_numbered: whether it has :data:`ROW` and :data:`PROBLEM`.
+    :param is_numbered: whether it has :data:`ROW`, :data:`PROBLEM` and :data:`SOURCE`.
     """
 
     sql: str

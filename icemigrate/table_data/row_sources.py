@@ -25,7 +25,7 @@ from icemigrate.table_data.input_files import InputFile
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget, require_distinct
 from icemigrate.table_data.nested_casts import type_problem
-from icemigrate.table_data.row_relations import NULL_TYPE, PROBLEM, ROW, TEXT, LoadRelation
+from icemigrate.table_data.row_relations import NULL_TYPE, PROBLEM, ROW, SOURCE, TEXT, LoadRelation
 
 GIVEN_DATA = "the data"
 """Names data of this process in messages."""
@@ -231,7 +231,8 @@ def _types(db: LoadDatabase, schema: Any) -> dict[str, str]:
 
 def with_numbers(relation: LoadRelation) -> LoadRelation:
     """A relation of typed rows with the numbers of its rows."""
-    sql = f"(SELECT row_number() OVER () AS {ROW}, CAST(NULL AS VARCHAR) AS {PROBLEM}, * FROM {relation.sql})"
+    nothing = f"CAST(NULL AS VARCHAR) AS {PROBLEM}, CAST(NULL AS VARCHAR) AS {SOURCE}"
+    sql = f"(SELECT row_number() OVER () AS {ROW}, {nothing}, * FROM {relation.sql})"
     return LoadRelation(sql, relation.types, relation.file, is_numbered=True)
 
 

@@ -153,3 +153,36 @@ def test_a_key_that_is_no_column_has_its_line(written: WrittenTables, layout: st
     path = written.file("a.json", layout.replace("{}", '{"id": 1}', 1).replace("{}", '{"id": 2, "idd": 3}'))
     with pytest.raises(UsageError, match=r"a\.json:2: table .* has no column `idd`"):
         insert_files(written.session, table, [path])
+
+
+BAD = (
+    '{"id": 7, "s": {"x": 1.10, "y": "a\u2028b"}}',
+    '{"id": {"a": [1]}, "s": null}',
+    '{"id": 1.5000000000000000000001, "s": [1]}',
+    '{"id": "x", "s": {"x": 1, "y": null}}',
+)
+
+
+@pytest.mark.parametrize("layout", ["lines", "array"])
+def test_rows_that_do_not_fit_are_kept_as_they_were_given(written: WrittenTables, layout: str) -> None:
+    texts = "\n".join(BAD) if layout == "lines" else "[" + ",\n".join(BAD) + "]"
+    kept = list[bytes]()
+    file = written.file("bad.json", texts.encode())
+    assert not insert_files(
+        written.session, written.create(ITEMS), [file], keep_bad_rows=lambda bad: kept.append(bad.content())
+    ).rows
+    lines = kept[0].decode().splitlines()
+    assert [json.loads(line)["row"] for line in lines] == [1, 2, 3, 4]
+    for line, text in zip(lines, BAD, strict=True):
+        assert line.endswith(f', "values": {text}}}'.replace("\u2028", "\\u2028"))
+
+
+def test_nested_values_of_csv_are_kept_as_they_were_given(written: WrittenTables) -> None:
+    kept = list[bytes]()
+    long = "y" * 1000
+    file = written.file("bad.csv", f'id,s\nx,"{{""x"": 1}}"\n2,[1]\n3,4,{long}\n'.encode())
+    insert_files(
+        written.session, written.create(ITEMS), [file], keep_bad_rows=lambda bad: kept.append(bad.content())
+    )
+    found = [json.loads(line)["values"] for line in kept[0].decode().splitlines()]
+    assert found == [{"id": "x", "s": '{"x": 1}'}, {"id": "2", "s": "[1]"}, {"record": f"3,4,{long}"}]
