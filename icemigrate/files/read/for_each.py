@@ -22,7 +22,7 @@ CHARACTERS_LIMIT = 20_000_000
 """How long the texts with variables in them may be together, in all copies of one entry."""
 LIMITED_BYTES = 1_000_000
 """The size of a project up to which its limits are constant; above it they grow with the size."""
-ALL_COPIES_LIMIT = 33_000
+ALL_COPIES_LIMIT = 27_000
 """As :data:`COPY_LIMIT`, for all entries with ``for_each`` of a project."""
 ALL_PARTS_LIMIT = 2_000_000
 """As :data:`PARTS_LIMIT`, for all entries with ``for_each`` of a project."""
