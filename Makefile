@@ -65,7 +65,8 @@ ingest-kills: setup java ## Random kills of a pipeline, its writer and its serve
 	@$(PYTHON) -m tests.crash.load_kills --catalog rest --kills $${KILLS:-200}
 
 bench: setup java ## The measurements in bench/, as ratios
-	@set -e; for program in bench/*.py; do echo "== $$program"; $(PYTHON) "$$program"; done
+	@set -e; for program in $$(grep -l __main__ bench/*.py); do \
+		name=bench.$$(basename "$$program" .py); echo "== $$name"; $(PYTHON) -m "$$name"; done
 
 docs: setup java ## The pages made from code, and what the commands on the others show
 	@$(PYTHON) -m tests.support.played_documents

@@ -16,6 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.check_speed import compile_modules
+
 SCHEMA = """\
 columns:
   - {name: id, type: long, required: true}
@@ -71,6 +73,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5)
     wanted = parser.parse_args()
+    compile_modules()
     icemigrate = [sys.executable, "-m", "icemigrate.cli"]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
