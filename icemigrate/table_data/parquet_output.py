@@ -22,9 +22,9 @@ from icemigrate.metadata_engine.data_files import DataFile
 from icemigrate.metadata_engine.parquet_metrics import count_arrow_nans, describe_data_file
 from icemigrate.metadata_engine.table_store import FileStore
 from icemigrate.system.measured_activity import ROWS, WorkUnit, measured_activity
-from icemigrate.table_data.arrow_import import arrow_imported_meanwhile
 from icemigrate.table_data.duckdb_session import text_literal
 from icemigrate.table_data.duckdb_types import field_ids, is_exact
+from icemigrate.table_data.early_imports import imported_meanwhile
 from icemigrate.table_data.load_database import LoadDatabase
 from icemigrate.table_data.load_target import LoadTarget
 from icemigrate.table_data.partition_columns import (
@@ -110,7 +110,7 @@ def _copied(db: LoadDatabase, query: str, target: LoadTarget, folder: Path, orde
     # In parentheses, so that the terms name the new values of the query, whatever its form.
     ordered = query if order is None else f"SELECT * FROM ({query}) ORDER BY {order}"
     limit = f", FILE_SIZE_BYTES {min(size, _LARGEST_FILE)}"
-    with arrow_imported_meanwhile():
+    with imported_meanwhile():
         db.run(f"COPY ({ordered}) TO {text_literal(str(folder))} ({_options(target)}{limit})")
     return sorted(folder.rglob("*.parquet"), key=_number)
 
