@@ -38,11 +38,10 @@ def declared_unfilled_columns(project: Project, tables: TenantTables | None) -> 
     options = options_of(RULE, setting.options)
     found = dict[EntryKind, dict[str, str | None]]()
     for table in declared:
-        for kind in tables.patterns:
-            if tables.tenant(table.name, kind) is None:
-                continue
-            for one in unfilled_by_ingest(table, kind, options):
-                found.setdefault(kind, {}).setdefault(format_path(one.path), one.near)
+        if (kind := tables.kind(table.name)) is None:
+            continue
+        for one in unfilled_by_ingest(table, kind, options):
+            found.setdefault(kind, {}).setdefault(format_path(one.path), one.near)
     return tuple(
         UnfilledColumns(
             kind.value,

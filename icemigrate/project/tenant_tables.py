@@ -53,6 +53,10 @@ class TenantTables(Frozen):
         found = re.fullmatch(f"{first}([A-Za-z0-9_-]+)" + r"\1".join(others), str(table))
         return found[1] if found is not None and is_tenant_id(found[1]) else None
 
+    def kind(self, table: TableName) -> EntryKind | None:
+        """The kind of telemetry of a table; ``None`` where it is no table of a tenant."""
+        return next((kind for kind in self.patterns if self.tenant(table, kind) is not None), None)
+
 
 def tenant_tables(arguments: Sequence[str]) -> TenantTables:
     """Read patterns.
@@ -98,13 +102,8 @@ def telemetry_kinds(settings: PipelineSettings) -> Callable[[TableName], EntryKi
 
     :param settings: of a valid project file, whose ``tables`` name the tables.
     """
-    if (tables := tables_of(settings)) is None:
-        return lambda table: None
-
-    def find(table: TableName) -> EntryKind | None:
-        return next((kind for kind in tables.patterns if tables.tenant(table, kind) is not None), None)
-
-    return find
+    tables = tables_of(settings)
+    return (lambda table: None) if tables is None else tables.kind
 
 
 def log_of(
