@@ -22,12 +22,12 @@ from icemigrate.iceberg.types import Field
 from icemigrate.otlp.telemetry_types import TELEMETRY_TYPES
 from icemigrate.pipeline.batch_commit import TableBatch
 from icemigrate.pipeline.row_group_files import EncodedFile, RowGroupFiles
-from icemigrate.pipeline.sink_folders import publish_file, remove_staged, replace_record, write_new
+from icemigrate.pipeline.sink_folders import publish_file, remove_staged, write_new
 from icemigrate.pipeline.sink_port import RowColumns
 from icemigrate.pipeline.task_results import StagedFile, TableEntries
 from icemigrate.project.sink_choice import SinkChoice
 from icemigrate.wal.entries import EntryKind
-from icemigrate.wal.storage_path import AnyPath
+from icemigrate.wal.storage_path import AnyPath, replace_file
 
 DAY_COLUMNS = {EntryKind.TRACES: "start_time", EntryKind.LOGS: "time", EntryKind.METRICS: "time"}
 """The columns whose day, in UTC, a file's folder has."""
@@ -162,7 +162,7 @@ def _publish(folder: AnyPath, batch: str, staged: Sequence[StagedFile]) -> None:
     if names or earlier:
         # Until the batch is complete, each file of any attempt of it is listed.
         listed = _LastBatch(batch, tuple(dict.fromkeys((*earlier, *names))))
-        replace_record(record, msgspec.json.encode(listed))
+        replace_file(record, msgspec.json.encode(listed))
     for name, one in zip(names, staged, strict=True):
         publish_file(staging / one.name, folder / name, may_exist=name in earlier)
     for name in set(earlier) - set(names):

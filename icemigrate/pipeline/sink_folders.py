@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import filecmp
 import shutil
-import uuid
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,20 +44,6 @@ def publish_file(path: AnyPath, final: AnyPath, *, may_exist: bool) -> None:
         return
     path.replace(final)
     sync_folder(final.parent)
-
-
-def replace_record(record: AnyPath, content: bytes) -> None:
-    """Write a file, which replaces one of the same name; readers see the old content or the new one.
-
-    :raises OSError: it cannot be written.
-    """
-    if isinstance(record, StoragePath):
-        record.write_bytes(content)
-        return
-    beside = record.with_name(f"{record.name}.{uuid.uuid4()}")
-    create_durable(beside, content)
-    beside.replace(record)
-    sync_folder(record.parent)
 
 
 def remove_staged(folder: AnyPath) -> None:
